@@ -98,7 +98,7 @@ export class CutTurn {
   readonly #clock = new ManualClock();
   readonly sessions: readonly CutSession[];
   readonly #held = new HeldPipes();
-  readonly told: string[] = [];
+  readonly answers: string[] = [];
   /** The values of the names in the messages of the wire. */
   readonly #names = new Map<string, unknown>();
   #updates = 0;
@@ -158,7 +158,7 @@ export class CutTurn {
       held: this.#held,
       onUpdate: () => void this.#updates++,
       onWrite: () => void this.writes++,
-      onTold: (line) => void this.told.push(line),
+      onAnswer: (line) => void this.answers.push(line),
       onNamed: (name, value) => void this.#names.set(name, value),
     });
   }
@@ -191,7 +191,7 @@ export class CutTurn {
       this.#server?.stdout.write(line);
     } else if ('advance' in step) this.#clock.advance(step.advance);
     else if ('interrupt' in step) await this.#server?.interrupt(step.of);
-    else if ('ask' in step) this.told.push(JSON.stringify(await this.#server?.ask(step.ask)));
+    else if ('ask' in step) this.answers.push(JSON.stringify(await this.#server?.ask(step.ask)));
     else await this.#server?.decide(step);
     await this.#settle();
   }
@@ -237,7 +237,7 @@ function setField(saved: object, field: string, value: unknown): boolean {
 function comparable(base: TestStore, turn: CutTurn, updates: number) {
   const events = turn.sessions.map(({ session }) => settle(eventsOf(base, session.id)));
   const outcomes = turn.sessions.map(({ outcome }) => outcome);
-  return { events, outcomes, told: turn.told, updates };
+  return { events, outcomes, answers: turn.answers, updates };
 }
 
 /** The events of a session, without their times, and with other ids in their order. */

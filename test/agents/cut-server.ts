@@ -86,7 +86,7 @@ interface CutServerDeps {
   held: HeldPipes;
   onUpdate: () => void;
   onWrite: () => void;
-  onTold: (line: string) => void;
+  onAnswer: (line: string) => void;
   onNamed: (name: string, value: unknown) => void;
 }
 
@@ -187,10 +187,10 @@ export class CutServer {
 
   /** Has the agent understand a line. Requests outside the turns are answered at once, and are not part of the wire. */
   #hear(line: string): void {
-    const { held, protocol, onNamed, onTold } = this.#deps;
+    const { held, protocol, onNamed, onAnswer } = this.#deps;
     const { replies = [], names = {}, isPrompt, isAnswer } = protocol.hear(line);
     for (const [name, value] of Object.entries(names)) onNamed(name, value);
-    if (isAnswer) onTold(line);
+    if (isAnswer) onAnswer(line);
     if (isPrompt) this.#prompts++;
     const arePrompted = this.#prompts >= this.#sessions.length;
     if (arePrompted && this.#sessions.some(({ isAtTurn }) => isAtTurn)) return;

@@ -34,8 +34,8 @@ it.for([
 ] as const)(
   'The failure of a turn shows whether a usage limit was reached: claude %s.',
   (given) => {
-    const [, more, told, limit] = given;
-    const rateLimit = limitAfter(null, { rate_limit_info: told });
+    const [, more, rateLimitInfo, limit] = given;
+    const rateLimit = limitAfter(null, { rate_limit_info: rateLimitInfo });
     const outcome = claudeOutcome({ ...failure, ...more }, loginOf('claude'), rateLimit);
     expect(outcome.limit).toEqual(limit);
     expect(outcome.error?.code).toBe(limit ? 'usage_limit' : 'provider_error');
@@ -52,26 +52,30 @@ it('An event that cannot be read does not change the known limit.', () => {
 });
 
 const window = (usedPercent: number, resetsAt: number | null) => ({ usedPercent, resetsAt });
-const told = (rateLimits: object) => limitsAfter(null, { rateLimits });
+const reportedLimits = (rateLimits: object) => limitsAfter(null, { rateLimits });
 
 it('The reached limit is the window that is used up, or of two the one that resets last.', () => {
   const [primary, secondary] = [window(100, AT), window(40, AT + 9)];
-  expect(reachedLimit(told({ primary, secondary }), 0)).toEqual(ofAccount);
-  const both = told({ primary, secondary: window(101, AT + 9) });
+  expect(reachedLimit(reportedLimits({ primary, secondary }), 0)).toEqual(ofAccount);
+  const both = reportedLimits({ primary, secondary: window(101, AT + 9) });
   expect(reachedLimit(both, 0).resetsAt).toBe((AT + 9) * 1000);
 });
 
 it.for([
   ['no limits were reported', null],
-  ['no window is used up', told({ primary: window(99, AT), secondary: null })],
-  ['the window has reset', told({ primary: window(100, 1), secondary: null })],
-  ['the window has no time', told({ primary: window(100, null), secondary: null })],
+  ['no window is used up', reportedLimits({ primary: window(99, AT), secondary: null })],
+  ['the window has reset', reportedLimits({ primary: window(100, 1), secondary: null })],
+  ['the window has no time', reportedLimits({ primary: window(100, null), secondary: null })],
 ] as const)('The reset time is unknown if %s.', ([, limits]) => {
   expect(reachedLimit(limits, 5000).resetsAt).toBeNull();
 });
 
 it('A limit of other models is not a limit of the account.', () => {
-  const limits = told({ limitId: 'codex_other', primary: window(100, AT), secondary: null });
+  const limits = reportedLimits({
+    limitId: 'codex_other',
+    primary: window(100, AT),
+    secondary: null,
+  });
   expect(reachedLimit(limits, 0).isOfAccount).toBe(false);
 });
 
@@ -88,14 +92,14 @@ it('A turn with too many requests has not reached a usage limit.', () => {
 const refusal = (data: unknown, message = 'Internal error') =>
   new RequestError(-32_603, message, data);
 const update = { sessionUpdate: 'usage_update', _meta: { '_claude/rateLimit': rejected } };
-const toldByAcp = limitAfterUpdate(null, update);
+const limitOfAcp = limitAfterUpdate(null, update);
 
 it.for([
   ['codex-acp reports the limit', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
   [
     'claude was refused after it reported a rejected rate limit',
     refusal({ errorKind: 'rate_limit' }),
-    toldByAcp,
+    limitOfAcp,
     AT * 1000,
   ],
   [

@@ -136,8 +136,8 @@ test('openapi.yaml describes every answer: one success with its body, and refusa
         expect([code, statusOf(code, endpoint)]).toEqual([code, Number(status)]);
       expect(Object.keys(content ?? {})).toEqual(['application/json']);
     }
-    const told = refusals.flatMap(([, { description }]) => codesIn(description));
-    expect(told).toEqual(expect.arrayContaining(['invalid', 'internal', ...endpoint.errors]));
+    const described = refusals.flatMap(([, { description }]) => codesIn(description));
+    expect(described).toEqual(expect.arrayContaining(['invalid', 'internal', ...endpoint.errors]));
   }
 });
 

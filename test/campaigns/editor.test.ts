@@ -16,8 +16,8 @@ test('An editor that shows notices reports that the server is lost and that it i
     await runTurn(client, sessionId, 'say hi');
     client.close();
     await restart();
-    await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'warning');
-    await editor.told((one) => one.sessionUpdate === 'notice' && one.severity === 'info');
+    await editor.untilUpdate((one) => one.sessionUpdate === 'notice' && one.severity === 'warning');
+    await editor.untilUpdate((one) => one.sessionUpdate === 'notice' && one.severity === 'info');
     const other = new HttpClient(place);
     await send(other, sessionId, 'say again');
     await expectEventually(() => editor.text()).toBe('hiagain');

@@ -47,7 +47,7 @@ export function note(id: string, rest: Partial<Note> = {}): Note {
 }
 
 /** Returns an event about a note. */
-export function told(id: string, payload: Record<string, unknown> = {}): EventDraft {
+export function eventDraft(id: string, payload: Record<string, unknown> = {}): EventDraft {
   return untypedDraft({ kind: 'session.updated', session_id: id, payload });
 }
 
@@ -95,7 +95,7 @@ export async function openStore(
     passed,
     write(tx, id, text = '') {
       notes.insert(tx, note(id, { text }));
-      return log.append(tx, told(id));
+      return log.append(tx, eventDraft(id));
     },
     entries: () =>
       pageOf(

@@ -363,10 +363,10 @@ const some = () => ({
     option('model', 'model', 'one', ['one', 'two']),
   ],
 });
-const opensLate = (tell: (agent: RawAgent) => void): AcpBehavior => ({
+const opensLate = (sendOptions: (agent: RawAgent) => void): AcpBehavior => ({
   methods: {
     'session/new': (_params, agent) => {
-      setImmediate(() => tell(agent));
+      setImmediate(() => sendOptions(agent));
       return { sessionId: `raw-${agent.pid}` };
     },
     'session/set_config_option': () => ({}),

@@ -388,23 +388,23 @@ test('A long replayed history belongs to no turn.', () => {
 
 // Gemini CLI answers first and then replays the history.
 test('A history that the agent replays after its answer belongs to no turn.', () => {
-  const told = Promise.withResolvers<void>();
+  const replayed = Promise.withResolvers<void>();
   const goOn = async (params: Params, agent: RawAgent) => {
     // The answer proves that cadre has read everything before the ping.
     await agent.request('_raw/ping', {});
     replay(params, agent);
     await agent.request('_raw/ping', {});
-    told.resolve();
+    replayed.resolve();
   };
   // Even on a slow machine, the agent replays its history before the pause ends.
   const sleep: Clock['sleep'] = async (ms, signal) => {
-    if (ms === HISTORY_PAUSE_MS) await told.promise;
+    if (ms === HISTORY_PAUSE_MS) await replayed.promise;
     return systemClock.sleep(ms, signal);
   };
   const clock = { ...systemClock, sleep };
   const late: Handler = (params, agent) => void setImmediate(() => void goOn(params, agent));
   const hello = async (agent: RawAgent) => {
-    await told.promise;
+    await replayed.promise;
     agent.say('hello');
     return endTurn;
   };

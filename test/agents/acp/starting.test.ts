@@ -148,6 +148,6 @@ test('Each session has its own agent process, in the directory of the session.',
   await Promise.all([first.run('hello'), second.run('hello')]);
   const both = new Set([cwd, inside]);
   expect(new Set(agents.map((agent) => agent.cwd))).toEqual(both);
-  const told = agents.map((agent) => agent.last('session/new')?.params?.cwd);
-  expect(new Set(told)).toEqual(both);
+  const directories = agents.map((agent) => agent.last('session/new')?.params?.cwd);
+  expect(new Set(directories)).toEqual(both);
 });

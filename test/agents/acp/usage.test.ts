@@ -77,7 +77,7 @@ test('Usage that arrives after the answer belongs to that turn, whose end does n
     cost: { amount: 2, currency: 'USD' },
   };
   agents[0]?.update(late);
-  const told = await session.watch.until(
+  const updated = await session.watch.until(
     'late usage',
     ({ kind, payload }) => kind === 'usage.updated' && usageIn(payload).context_tokens === 50,
   );
@@ -88,7 +88,7 @@ test('Usage that arrives after the answer belongs to that turn, whose end does n
     context_window: 100,
     cost_usd: 2,
   };
-  expect(told.payload.usage).toMatchObject(whole);
+  expect(updated.payload.usage).toMatchObject(whole);
   expect((await turnOf(client, session, turn.turn_id)).usage).toMatchObject(whole);
   expect((await session.record()).usage).toMatchObject(whole);
   const second = await session.run('go');

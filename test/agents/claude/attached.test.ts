@@ -15,14 +15,14 @@ const calling = [
 ];
 
 /** Runs a turn that another server continues after so many steps. Returns the lines with answers, as claude reads them. */
-async function toldAfterCut(
+async function answersAfterCut(
   { protocol }: ReturnType<typeof claudeProtocol>,
   steps: readonly Step[],
   cut: number,
 ): Promise<unknown[]> {
   const turn = new CutTurn(await testStore(), { steps, mode: 'require_approval' }, protocol);
   await turn.run({ steps: cut });
-  return turn.told.map((line) => JSON.parse(line) as unknown);
+  return turn.answers.map((line) => JSON.parse(line) as unknown);
 }
 
 function answer(request_id: string, response: object): object {
@@ -31,7 +31,7 @@ function answer(request_id: string, response: object): object {
 
 test('A tool call that is cut off is not repeated, and claude reads an internal error as its result.', async () => {
   const claude = claudeProtocol();
-  const [first] = await toldAfterCut(claude, calling, 2);
+  const [first] = await answersAfterCut(claude, calling, 2);
   const error = {
     code: 'internal',
     message: 'the server was restarted during this call: check its effects before you repeat it',
@@ -44,9 +44,9 @@ test('A tool call that is cut off is not repeated, and claude reads an internal 
 
 test('A tool call that is answered before the cut has one result.', async () => {
   const claude = claudeProtocol();
-  const told = await toldAfterCut(claude, calling, 3);
+  const answers = await answersAfterCut(claude, calling, 3);
   const mcp_response = { jsonrpc: '2.0', id: 1, result: { of: 'tools/call' } };
-  expect(told).toEqual([
+  expect(answers).toEqual([
     answer('c1', { mcp_response }),
     answer('c2', { mcp_response: { jsonrpc: '2.0', result: {} } }),
   ]);
@@ -57,24 +57,24 @@ test('After a takeover, the next turn sets the permission mode again, because cl
   const claude = claudeProtocol();
   const next = claude.next({ permissionMode: 'require_approval' });
   const steps = [text('hello'), result(), next];
-  const taken = await toldAfterCut(claude, steps, 1);
+  const taken = await answersAfterCut(claude, steps, 1);
   expect(taken).toMatchObject([
     { settings: [{ subtype: 'set_permission_mode', mode: 'default' }] },
   ]);
-  const kept = await toldAfterCut(claude, steps, 2);
+  const kept = await answersAfterCut(claude, steps, 2);
   expect(kept).toMatchObject([{ settings: [] }]);
 });
 
 test('A request that claude has withdrawn is not answered after a takeover.', async () => {
   const withdrawal = { type: 'control_cancel_request', request_id: 'p1' };
   const steps = [asks('p1', 'Bash', { command: 'x' }), { say: withdrawal }, text('hm'), result()];
-  expect(await toldAfterCut(claudeProtocol(), steps, 3)).toEqual([]);
+  expect(await answersAfterCut(claudeProtocol(), steps, 3)).toEqual([]);
 });
 
 test('A takeover repeats the interrupt of the turn, with an id that no request of an earlier server has.', async () => {
   const claude = claudeProtocol();
   const steps = [text('hello'), { interrupt: true as const }, text('hm'), result()];
-  await toldAfterCut(claude, steps, 2);
+  await answersAfterCut(claude, steps, 2);
   expect(claude.interrupts).toHaveLength(2);
   const servers = claude.interrupts.map((id) => String(id).replace(/\d+$/, ''));
   expect(new Set(servers).size).toBe(2);
@@ -95,7 +95,7 @@ test('A process that replaces a taken one resumes the session.', async () => {
     claude.advance(500);
     return failed.catch(String);
   };
-  await toldAfterCut(claude, [text('hello'), result(), { ask }], 1);
+  await answersAfterCut(claude, [text('hello'), result(), { ask }], 1);
   expect(claude.restarts).toHaveLength(1);
   expect(claude.restarts[0]).toContain(`--resume=${claude.protocol.refs[0]}`);
 });
@@ -104,13 +104,13 @@ test('The answer to a request of an earlier server is not counted as an unknown 
   const claude = claudeProtocol();
   const late = { subtype: 'success', request_id: 'cadre_earlier_3' };
   const steps = [text('hm'), { say: { type: 'control_response', response: late } }, result()];
-  await toldAfterCut(claude, steps, 1);
+  await answersAfterCut(claude, steps, 1);
   expect(claude.unknown).toEqual([]);
 });
 
 test('A server that takes over a claude notes its version and models.', async () => {
   const claude = claudeProtocol();
-  await toldAfterCut(claude, [text('hello'), result()], 1);
+  await answersAfterCut(claude, [text('hello'), result()], 1);
   expect(claude.versions).toEqual(['2.1.0', '2.1.0']);
 });
 

@@ -16,7 +16,7 @@ interface Rpc {
 }
 
 /** Sends a message to the tools of cadre and resolves with the response. */
-async function tell(claude: RawClaude, name: string, message: Rpc): Promise<unknown> {
+async function sendToTools(claude: RawClaude, name: string, message: Rpc): Promise<unknown> {
   const request = {
     subtype: 'mcp_message',
     server_name: 'cadre',
@@ -34,9 +34,9 @@ async function shakeHands(claude: RawClaude): Promise<void> {
     capabilities: {},
     clientInfo: { name: 'c', version: '1' },
   };
-  const answer = await tell(claude, 'hello', { id: 0, method: 'initialize', params });
+  const answer = await sendToTools(claude, 'hello', { id: 0, method: 'initialize', params });
   expect(answer).toMatchObject({ id: 0, result: { serverInfo: { name: 'cadre' } } });
-  await tell(claude, 'ready', { method: 'notifications/initialized' });
+  await sendToTools(claude, 'ready', { method: 'notifications/initialized' });
 }
 
 test('Claude receives the tools of cadre at its start, and they need no permission of claude.', async () => {
@@ -56,11 +56,11 @@ test('Claude calls the tools of cadre over its control channel, as its own sessi
   const [claude] = agents;
   if (!claude) throw new Error('no claude was started');
   await shakeHands(claude);
-  const listed = await tell(claude, 'list', { id: 1, method: 'tools/list' });
+  const listed = await sendToTools(claude, 'list', { id: 1, method: 'tools/list' });
   expect(JSON.stringify(listed)).toContain('cadre_process_run');
   const args = { command: 'echo $CADRE_SESSION_ID', wait_ms: 30_000 };
   const params = { name: 'cadre_process_run', arguments: args };
-  const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
+  const called = await sendToTools(claude, 'call', { id: 2, method: 'tools/call', params });
   expect(JSON.stringify(called)).toContain(session.id);
 });
 
@@ -70,7 +70,7 @@ test('The tools of cadre answer without a handshake: an earlier server may have 
   const [claude] = agents;
   if (!claude) throw new Error('no claude was started');
   const params = { name: 'cadre_process_status', arguments: {} };
-  const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
+  const called = await sendToTools(claude, 'call', { id: 2, method: 'tools/call', params });
   expect(called).toMatchObject({ id: 2, result: { structuredContent: { ok: true } } });
 });
 
@@ -88,12 +88,14 @@ test('A tool call that claude cancels cancels its approval, and so does the end 
   };
   const run = (id: number) => {
     const params = { name: 'cadre_process_run', arguments: { command: 'true' } };
-    void tell(claude, `call ${id}`, { id, method: 'tools/call', params }).catch(() => undefined);
+    void sendToTools(claude, `call ${id}`, { id, method: 'tools/call', params }).catch(
+      () => undefined,
+    );
   };
   run(5);
   await until('it is asked for', async () => (await statuses())[0] === 'pending');
   const params = { requestId: 5 };
-  await tell(claude, 'back', { method: 'notifications/cancelled', params });
+  await sendToTools(claude, 'back', { method: 'notifications/cancelled', params });
   await until('it is taken back', async () => (await statuses())[0] === 'cancelled');
   run(6);
   await until('it is asked for', async () => (await statuses())[0] === 'pending');

@@ -41,8 +41,8 @@ test('The settings of a turn apply to that turn only, even if another process ru
   await runWith(client, session, settings);
   await dies(agents[0]);
   await runWith(client, session, {});
-  const told = agents.flatMap((server) => server.requests('turn/start'));
-  expect(told).toMatchObject([
+  const turnStarts = agents.flatMap((server) => server.requests('turn/start'));
+  expect(turnStarts).toMatchObject([
     {
       model: 'other',
       effort: 'high',
@@ -82,11 +82,11 @@ test('A permission profile of the codex configuration is restored by its name.',
   await runWith(client, session, { permission_mode: 'workspace_write' });
   await runWith(client, session, { permission_mode: 'require_approval' });
   await runWith(client, session, {});
-  const told = agents[0]?.requests('turn/start') ?? [];
-  expect(told[0]).toMatchObject({ sandboxPolicy: { type: 'workspaceWrite' } });
-  expect(told[1]).toMatchObject({ approvalPolicy: 'untrusted', permissions: ':mine' });
-  expect(told[2]).toMatchObject({ approvalPolicy: 'on-request', permissions: ':mine' });
-  expect(told.map((one) => 'sandboxPolicy' in one)).toEqual([true, false, false]);
+  const turnStarts = agents[0]?.requests('turn/start') ?? [];
+  expect(turnStarts[0]).toMatchObject({ sandboxPolicy: { type: 'workspaceWrite' } });
+  expect(turnStarts[1]).toMatchObject({ approvalPolicy: 'untrusted', permissions: ':mine' });
+  expect(turnStarts[2]).toMatchObject({ approvalPolicy: 'on-request', permissions: ':mine' });
+  expect(turnStarts.map((one) => 'sandboxPolicy' in one)).toEqual([true, false, false]);
 });
 
 test('An unknown permission_mode is refused at once with the list of modes.', async () => {

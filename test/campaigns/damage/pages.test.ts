@@ -5,7 +5,7 @@ import { AppError } from '../../../src/api/errors.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { checkStore } from '../../../src/core/store/check.ts';
 import { scaled } from '../../support/patience.ts';
-import { DATABASE_FILE, openStore, type TestStore, told } from '../../support/store.ts';
+import { DATABASE_FILE, openStore, type TestStore, eventDraft } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { type Random, seeded } from '../crash/random.ts';
 import { fill, opened, readings } from './reading.ts';
@@ -98,7 +98,7 @@ async function makeFiles(): Promise<Files> {
   const earlier = await bytesAfter(fill);
   const whole = await bytesAfter(({ db, log }) =>
     db.transact((tx) => {
-      for (let i = 0; i < MORE_EVENTS; i++) log.append(tx, told(`sess_${i % 10}`));
+      for (let i = 0; i < MORE_EVENTS; i++) log.append(tx, eventDraft(`sess_${i % 10}`));
     }),
   );
   return { whole, earlier, pageBytes: whole.readUInt16BE(16) };

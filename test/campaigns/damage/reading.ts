@@ -1,7 +1,7 @@
 import { AppError } from '../../../src/api/errors.ts';
 import type { Scope } from '../../../src/core/events/event.ts';
 import { pageOf } from '../../support/entries.ts';
-import { note, openStore, type TestStore, told } from '../../support/store.ts';
+import { note, openStore, type TestStore, eventDraft } from '../../support/store.ts';
 
 export const EVENTS = 300;
 const NOTES = 120;
@@ -11,7 +11,7 @@ const scopes: Scope[] = [{ name: 'runtime' }, { name: 'session', id: 'sess_3' }]
 export async function fill(store: TestStore): Promise<void> {
   for (let at = 0; at < EVENTS; at += 50)
     await store.db.transact((tx) => {
-      for (let i = at; i < at + 50; i++) store.log.append(tx, told(`sess_${i % 10}`));
+      for (let i = at; i < at + 50; i++) store.log.append(tx, eventDraft(`sess_${i % 10}`));
     });
   await store.db.transact((tx) => {
     for (let i = 1; i <= NOTES; i++) store.notes.insert(tx, note(`sess_${i}`, { text: 'x' }));

@@ -8,7 +8,14 @@ import { SqliteError } from '../../../src/core/store/raw-statement.ts';
 import { IndexFile } from '../../../src/server/conversations/search/index-file.ts';
 import { SEARCH_FILE } from '../../../src/server/conversations/search/file-name.ts';
 import { pageOf } from '../../support/entries.ts';
-import { copyStore, DATABASE_FILE, note, openStore, told, WAL_FILE } from '../../support/store.ts';
+import {
+  copyStore,
+  DATABASE_FILE,
+  note,
+  openStore,
+  eventDraft,
+  WAL_FILE,
+} from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { seed } from './files.ts';
 import type { Seed } from './mutate.ts';
@@ -28,7 +35,7 @@ async function storeFiles(): Promise<Map<string, Buffer>> {
   const fill = async () => {
     await using store = await openStore(live.path);
     await store.db.transact((tx) => {
-      for (let at = 0; at < EVENTS; at++) store.log.append(tx, told(`sess_${at % 3}`));
+      for (let at = 0; at < EVENTS; at++) store.log.append(tx, eventDraft(`sess_${at % 3}`));
       store.notes.insert(tx, note(`sess_${store.db.durableSeq}`, { text: 'x' }));
     });
     await using copy = tempDirectory('fuzz');

@@ -21,7 +21,7 @@ test.for(formatsOfRun())(
       copyStoreFiles(old.directory, live);
       using disk = new PowerDisk(live, () => {
         const turns = below(6, random);
-        return { told: turns, done: turns };
+        return { reported: turns, done: turns };
       });
       const from = disk.now;
       const copied = await migrateOn(live, disk);

@@ -403,8 +403,8 @@ describe('a failed authentication', () => {
     expect(await statusOf(url, token)).toBe(200);
     clock.advance(1000);
     await Promise.all(flood);
-    const told = () => logLines().filter(({ left_out }) => left_out !== undefined);
-    await expectEventually(told).toEqual([expect.objectContaining({ left_out: 165 })]);
+    const leftOut = () => logLines().filter(({ left_out }) => left_out !== undefined);
+    await expectEventually(leftOut).toEqual([expect.objectContaining({ left_out: 165 })]);
     const lines = logLines().filter(({ status }) => status === 401);
     expect(lines).toHaveLength(5);
   });

@@ -17,9 +17,9 @@ child.stdout.on('data', (chunk: Buffer) => {
 });
 void child.rest.then(() => setImmediate(() => report({ isOver: true })));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { tell, acknowledge } = JSON.parse(line) as Order;
+  const { write, acknowledge } = JSON.parse(line) as Order;
   if (acknowledge !== undefined) child.acknowledge(acknowledge);
-  if (tell) void child.writeInput(...tell).then(() => report({ took: tell[1] }));
+  if (write) void child.writeInput(...write).then(() => report({ took: write[1] }));
 }
 
 function report(said: Report): void {

@@ -144,7 +144,7 @@ test('After a SIGKILL of its server, a child keeps running, and the next server 
   const expected = Buffer.from(numbered(6000));
   await server.report(({ bytes = 0 }) => bytes >= 40_000);
   server.order({ acknowledge: 40_000 });
-  server.order({ tell: ['', 'read'] });
+  server.order({ write: ['', 'read'] });
   await server.report(({ took }) => took === 'read');
   await server.kill();
 
@@ -186,9 +186,9 @@ test('A child that exits while there is no server is reported to the next one, w
 test('The input of a child takes a message of each key once, also from another server.', async () => {
   const directory = testDirectory('shim');
   const { server, child } = await testServer(directory, 'cat');
-  server.order({ tell: ['one\n', '1'] });
-  server.order({ tell: ['again\n', '1'] });
-  server.order({ tell: ['two\n', '2'] });
+  server.order({ write: ['one\n', '1'] });
+  server.order({ write: ['again\n', '1'] });
+  server.order({ write: ['two\n', '2'] });
   await server.report(({ took }) => took === '2');
   await server.report(({ text: said }) => said === 'one\ntwo\n');
   await server.kill();
@@ -285,7 +285,7 @@ test('When no server comes within the grace, nothing is left.', async () => {
 test('A shim without children ends with its server.', async () => {
   const directory = testDirectory('shim');
   const { server, child, shim } = await testServer(directory, 'read x');
-  server.order({ tell: ['\n', ''] });
+  server.order({ write: ['\n', ''] });
   await server.report(({ isOver }) => isOver === true);
   expect([isAlive(child), isAlive(shim)]).toEqual([false, true]);
   await server.kill();
@@ -467,7 +467,7 @@ test('A second server is refused while one is connected.', async () => {
   const raw = await connectRaw(directory);
   raw.send(controlFrame({ type: 'hello', version: SHIM_VERSION, grace_ms: 0 }));
   await expect(raw.welcome).rejects.toThrow('ended the connection');
-  server.order({ tell: ['still yours\n', '1'] });
+  server.order({ write: ['still yours\n', '1'] });
   await server.report(({ text: said }) => said === 'still yours\n');
   expect(isAlive(child)).toBe(true);
 });

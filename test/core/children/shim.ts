@@ -83,7 +83,7 @@ export async function openHost(
 
 /** An order to the process of a server, and its reports; see shim-server.ts. */
 export interface Order {
-  tell?: [message: string, key: string];
+  write?: [message: string, key: string];
   acknowledge?: number;
 }
 export interface Report {

@@ -12,7 +12,7 @@ import {
   DATABASE_FILE,
   openStore,
   type TestStore,
-  told,
+  eventDraft,
   WAL_FILE,
   query,
   freshStore,
@@ -104,7 +104,7 @@ test('Backups under load are intact, and have the whole log up to their seq.', a
     const checkpoints = store.db.checkpoints;
     while (store.db.checkpoints === checkpoints)
       await store.db.transact((tx) =>
-        store.log.append(tx, told('more', { text: 'x'.repeat(1000) })),
+        store.log.append(tx, eventDraft('more', { text: 'x'.repeat(1000) })),
       );
     const backup = await backups.make(never);
     seqs.push(backup.seq);

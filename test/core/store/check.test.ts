@@ -16,7 +16,7 @@ const PAGE = 4096;
 async function checked(
   prepare: (store: TestStore, tx: Writer) => void,
   damage: (file: string) => void = () => undefined,
-): Promise<CheckReport & { told: string[] }> {
+): Promise<CheckReport & { problems: string[] }> {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);
@@ -38,9 +38,9 @@ async function checked(
       onProgress: (table) => void progress.push(table),
     });
     expect(progress).toEqual(expect.arrayContaining(['structure']));
-    const told = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
-    for (const line of told) expect(line).toMatch(/: stop the server and restore a backup$/);
-    return { ...report, told };
+    const problems = report.damage.map(({ table, row, problem }) => `${table} ${row}: ${problem}`);
+    for (const line of problems) expect(line).toMatch(/: stop the server and restore a backup$/);
+    return { ...report, problems };
   } finally {
     expect(fs.readFileSync(file).equals(before)).toBe(true);
     expect(fs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
@@ -62,7 +62,7 @@ const rowsOf = ({ tables }: CheckReport) =>
 
 test('The check of an intact store finds nothing, and counts the rows.', async () => {
   const report = await checked(() => undefined);
-  expect(report.told).toEqual([]);
+  expect(report.problems).toEqual([]);
   expect(rowsOf(report)).toMatchObject({ events: 200, sessions: 200, deltas: 0, tokens: 0 });
 });
 
@@ -74,7 +74,7 @@ test('The check finds a changed byte of a record.', async () => {
       overwrite(file, at + 1, 'N');
     },
   );
-  expect(report.told).toEqual([
+  expect(report.problems).toEqual([
     expect.stringMatching(/^(events|sessions) \d+: the row differs from what was written: /),
   ]);
 });
@@ -84,7 +84,7 @@ test('The check finds a changed checksum, and an intact record in the wrong row.
     run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
     run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
   });
-  expect(report.told).toEqual([
+  expect(report.problems).toEqual([
     expect.stringMatching(/^events 9: the row differs from what was written/),
     expect.stringMatching(/^sessions 5: the row differs from what was written/),
   ]);
@@ -97,8 +97,8 @@ test('The check compares the id of a goal with its session, and finds a goal in 
     const goals = new RecordTable<Goal>(store.db, 'goals', (one) => row(one.session_id));
     for (const session of ['one', 'two']) goals.insert(tx, goal(session));
   };
-  expect((await checked(insert((session) => session))).told).toEqual([]);
-  expect((await checked(insert((session) => `not-${session}`))).told).toEqual([
+  expect((await checked(insert((session) => session))).problems).toEqual([]);
+  expect((await checked(insert((session) => `not-${session}`))).problems).toEqual([
     expect.stringContaining('goals 1: the record has the id "one"'),
     expect.stringContaining('goals 2: the record has the id "two"'),
   ]);
@@ -106,11 +106,11 @@ test('The check compares the id of a goal with its session, and finds a goal in 
 
 test('The check reports a hundred corrupt rows of a table, and the number of the others.', async () => {
   const report = await checked(run('UPDATE events SET sum = sum + 1'));
-  expect(report.told).toHaveLength(101);
-  expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are corrupt/);
+  expect(report.problems).toHaveLength(101);
+  expect(report.problems.at(-1)).toMatch(/^events null: 100 more rows are corrupt/);
 });
 
-test.for<[what: string, sql: string, told: RegExp]>([
+test.for<[what: string, sql: string, problems: RegExp]>([
   [
     'a last sequence number that is lost',
     'DELETE FROM sequence',
@@ -126,8 +126,8 @@ test.for<[what: string, sql: string, told: RegExp]>([
     'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
     /^deltas 3: an event has the same sequence number/,
   ],
-])('The database check finds %s.', async ([, sql, told]) => {
-  expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
+])('The database check finds %s.', async ([, sql, problems]) => {
+  expect((await checked(run(sql))).problems).toContainEqual(expect.stringMatching(problems));
 });
 
 test('The check finds an active turn that does not exist.', async () => {
@@ -135,7 +135,7 @@ test('The check finds an active turn that does not exist.', async () => {
     const found = notes.get(tx, 'note-3');
     if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
   });
-  expect(report.told).toEqual([
+  expect(report.problems).toEqual([
     expect.stringMatching(/^sessions 4: the active turn does not exist/),
   ]);
 });
@@ -148,13 +148,13 @@ test('The check finds an overwritten page, and continues with other tables.', as
       overwrite(file, at, 'nonsense');
     },
   );
-  expect(report.told[0]).toMatch(/^(events|sessions) null: Tree \d+ page \d+: /);
-  expect(report.told.at(-1)).toMatch(/^(events|sessions) null: some rows cannot be read/);
+  expect(report.problems[0]).toMatch(/^(events|sessions) null: Tree \d+ page \d+: /);
+  expect(report.problems.at(-1)).toMatch(/^(events|sessions) null: some rows cannot be read/);
   expect(rowsOf(report)).toHaveProperty('turns', 0);
 });
 
 test('The check of a table with a page that contains itself ends, and reports the table.', async () => {
-  const { told } = await checked(
+  const { problems } = await checked(
     () => undefined,
     (file) => {
       const bytes = fs.readFileSync(file);
@@ -167,7 +167,7 @@ test('The check of a table with a page that contains itself ends, and reports th
       fs.writeFileSync(file, bytes);
     },
   );
-  expect(told).toContainEqual(
+  expect(problems).toContainEqual(
     expect.stringMatching(/^sessions \d+: the row was found out of order/),
   );
 });
@@ -181,7 +181,7 @@ function childrenOf(bytes: Buffer, page: number): number[] {
 }
 
 test('The check finds an empty index whose page is one of a table.', async () => {
-  const { told } = await checked(
+  const { problems } = await checked(
     () => undefined,
     (file) => {
       const bytes = fs.readFileSync(file);
@@ -192,7 +192,7 @@ test('The check finds an empty index whose page is one of a table.', async () =>
       fs.writeFileSync(file, bytes);
     },
   );
-  expect(told).toContainEqual(expect.stringMatching(/^turns null: some rows cannot be read/));
+  expect(problems).toContainEqual(expect.stringMatching(/^turns null: some rows cannot be read/));
 });
 
 test('The check finds a changed id, in its row and as an entry that its index lacks.', async () => {
@@ -205,7 +205,7 @@ test('The check finds a changed id, in its row and as an entry that its index la
       overwrite(file, at, 'nOte');
     },
   );
-  expect(report.told).toEqual([
+  expect(report.problems).toEqual([
     expect.stringMatching(/^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /),
     expect.stringMatching(/^sessions 56: the row differs from what was written: /),
   ]);

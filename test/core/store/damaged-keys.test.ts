@@ -7,7 +7,7 @@ import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { openConnection } from '../../../src/core/store/connection.ts';
 import { expectError } from '../../support/an-error.ts';
 import { pageOf } from '../../support/entries.ts';
-import { DATABASE_FILE, note, openStore, type TestStore, told } from '../../support/store.ts';
+import { DATABASE_FILE, note, openStore, type TestStore, eventDraft } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const EVENTS = 61;
@@ -20,7 +20,7 @@ async function storedBytes(directory: string): Promise<Buffer> {
     await store.db.transact((tx) => {
       for (let i = 0; i < 200; i++) tx.nextSeq();
       for (let i = 0; i < EVENTS; i++)
-        store.log.append(tx, told(i % 2 === 0 ? 'sess_a' : `sess_${i}`));
+        store.log.append(tx, eventDraft(i % 2 === 0 ? 'sess_a' : `sess_${i}`));
     });
   }
   return fs.readFileSync(path.join(directory, DATABASE_FILE));

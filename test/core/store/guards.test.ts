@@ -13,7 +13,7 @@ import {
   sqliteCli,
   systemError,
   testDisk,
-  told,
+  eventDraft,
   query,
   freshStore,
 } from '../../support/store.ts';
@@ -170,9 +170,9 @@ test.each([
   {
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => {
-      store.log.append(tx, told('a', { text: 'good' }));
-      store.log.append(tx, told('a', { text: 'good' }));
-      store.log.append(tx, told('a', { text: 'hello events' }));
+      store.log.append(tx, eventDraft('a', { text: 'good' }));
+      store.log.append(tx, eventDraft('a', { text: 'good' }));
+      store.log.append(tx, eventDraft('a', { text: 'hello events' }));
       const payload = { text: 'hello deltas', item_id: 'i', offset: 0 };
       store.log.append(tx, { kind: 'message.delta', session_id: 'a', payload });
     });

@@ -7,7 +7,14 @@ import {
   type IndexFault,
 } from '../../../src/core/store/index-check.ts';
 import type { Database } from '../../../src/core/store/database.ts';
-import { DATABASE_FILE, integrity, note, openStore, query, told } from '../../support/store.ts';
+import {
+  DATABASE_FILE,
+  integrity,
+  note,
+  openStore,
+  query,
+  eventDraft,
+} from '../../support/store.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const NOTES = 300;
@@ -20,7 +27,7 @@ async function storedBytes(directory: string): Promise<{ bytes: Buffer; size: nu
     await using store = await openStore(directory);
     await store.db.transact((tx) => {
       for (let i = 1; i <= NOTES; i++) store.write(tx, `sess_${i}`, 'x'.repeat(50));
-      for (let i = 1; i <= NOTES; i++) store.log.append(tx, told('sess_a'));
+      for (let i = 1; i <= NOTES; i++) store.log.append(tx, eventDraft('sess_a'));
     });
   }
   const bytes = fs.readFileSync(path.join(directory, DATABASE_FILE));

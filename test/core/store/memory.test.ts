@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { loadHostedSqlite, type RawSqlite } from '../../../src/core/store/host/sqlite.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { pageOf } from '../../support/entries.ts';
-import { told, freshStore } from '../../support/store.ts';
+import { eventDraft, freshStore } from '../../support/store.ts';
 
 /** Returns the SQLite instance that all stores of a process share. */
 async function sharedSqlite(directory: string): Promise<RawSqlite> {
@@ -12,7 +12,7 @@ async function sharedSqlite(directory: string): Promise<RawSqlite> {
 test('A page of the log is correct even if the memory of SQLite moves during a read.', async () => {
   const { store, directory } = await freshStore();
   const { db, log } = store;
-  await db.transact((tx) => [1, 2].map((n) => log.append(tx, told('sess_a', { n })).seq));
+  await db.transact((tx) => [1, 2].map((n) => log.append(tx, eventDraft('sess_a', { n })).seq));
   const sqlite = await sharedSqlite(directory);
   const read = sqlite._sqlite3_column_text;
   using moving = vi.spyOn(sqlite, '_sqlite3_column_text').mockImplementation((row, column) => {

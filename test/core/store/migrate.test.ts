@@ -65,10 +65,10 @@ test('Sessions of an earlier format get the agent default if their provider is a
 
 test('Approvals of an earlier format get the fields that they lack, and keep those that they have.', async () => {
   await using directory = tempDirectory();
-  const told = { details: [{ type: 'command' }], scopes: ['once', 'session'], scope: 'session' };
+  const common = { details: [{ type: 'command' }], scopes: ['once', 'session'], scope: 'session' };
   const old = [
     { id: 'one', status: 'accepted' },
-    { id: 'two', status: 'accepted', ...told, session_allows: 'Always' },
+    { id: 'two', status: 'accepted', ...common, session_allows: 'Always' },
   ];
   {
     await using store = await openStore(directory.path);

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { PAGE_BYTES, rejectBrokenPage } from '../../../src/core/store/host/page-check.ts';
-import { DATABASE_FILE, openStore, told } from '../../support/store.ts';
+import { DATABASE_FILE, openStore, eventDraft } from '../../support/store.ts';
 import { testDirectory } from '../../support/temp.ts';
 
 /** The first bytes of pages of trees. */
@@ -20,7 +20,7 @@ async function storedBytes(): Promise<Buffer> {
         for (let at = 0; at < 20; at++) {
           const text = 'x'.repeat((at * 7919 + round * 104_729) % 9000);
           store.write(tx, `n${round}_${at}`, text);
-          store.log.append(tx, told(`sess_${at}`, { text }));
+          store.log.append(tx, eventDraft(`sess_${at}`, { text }));
         }
       });
     await store.db.transact((tx) => {

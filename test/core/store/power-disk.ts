@@ -36,7 +36,7 @@ interface Naming {
 /** The behaviour of the disk for one fdatasync, in turns of the event loop after the call. */
 export interface SyncPlan {
   /** When the disk reports the sync as done. */
-  told: number;
+  reported: number;
   /** When the sync is really done. Null if never. */
   done: number | null;
 }
@@ -98,13 +98,13 @@ export class PowerDisk implements Disposable {
         const syncs = this.#open.get(fd)?.inode?.syncs ?? this.#directorySyncs;
         syncs.push({ at: ++this.#now, covers });
       },
-      fdatasync: ((fd: number, told: (error: null) => void) => {
+      fdatasync: ((fd: number, reported: (error: null) => void) => {
         const { inode, name } = this.#open.get(fd) ?? { inode: null, name: '' };
         const covers = this.#now + 1;
         const plan = this.#plan(name);
         const done = () => void inode?.syncs.push({ at: ++this.#now, covers });
         if (plan.done !== null) afterTurns(plan.done, done);
-        afterTurns(plan.told, () => told(null));
+        afterTurns(plan.reported, () => reported(null));
       }) as unknown as FileSystem['fdatasync'],
       unlinkSync: (file) => {
         nodeFs.unlinkSync(file);

@@ -14,7 +14,7 @@ import {
   systemError,
   testDisk,
   type TestStore,
-  told,
+  eventDraft,
 } from '../../support/store.ts';
 import { below, type Random, seededRandom } from '../../support/random.ts';
 import { PowerDisk, type SyncPlan } from './power-disk.ts';
@@ -41,7 +41,7 @@ const CHECKPOINT_BYTES = 48 * 1024;
 function honest(random: Random): (file: string) => SyncPlan {
   return () => {
     const turns = below(6, random);
-    return { told: turns, done: turns };
+    return { reported: turns, done: turns };
   };
 }
 
@@ -102,7 +102,7 @@ test(
       await using store = await openStore(live, { fs: disk.fs });
       await store.db.transact((tx) => {
         store.notes.insert(tx, note('a'));
-        store.log.append(tx, told('a', { version: 1 }));
+        store.log.append(tx, eventDraft('a', { version: 1 }));
       });
     }
     const bad: string[] = [];
@@ -121,7 +121,7 @@ test(
 test('This test detects a store that syncs nothing.', { timeout: scaled(60_000) }, async () => {
   const { bad, images } = await losePower(
     1,
-    () => () => ({ told: 1, done: null }),
+    () => () => ({ reported: 1, done: null }),
     atLength(10, 20, 20),
   );
   expect(bad.length).toBeGreaterThan(images / 2);
@@ -134,7 +134,7 @@ test(
     const ungated = (random: Random) => {
       const others = honest(random);
       return (file: string) =>
-        file === DATABASE_FILE ? { ...others(file), told: 0 } : others(file);
+        file === DATABASE_FILE ? { ...others(file), reported: 0 } : others(file);
     };
     const { bad, images } = await losePower(2, ungated, atLength(20, 60, 60));
     console.info(`power loss without the gate: ${bad.length} of ${images} images bad, seed 2`);
@@ -304,7 +304,7 @@ async function writeSomething(store: TestStore, id: string, random: Random): Pro
         payload: { item_id: `${id}-${version}`, offset: 0, status: 'completed', text },
       });
     }
-    store.log.append(tx, told(id, { version, text: 'z'.repeat(length) }));
+    store.log.append(tx, eventDraft(id, { version, text: 'z'.repeat(length) }));
     if (refuse) throw new AppError('conflict', 'refused');
   });
   await writing.catch((error: unknown) => {
@@ -338,7 +338,7 @@ async function problemOf(store: TestStore, acknowledged: AppendedEntry[]): Promi
   const versions = new Map<string, number>();
   for (const { kind, text } of entries) {
     if (deltaKinds.has(kind) || kind === 'message.completed') continue;
-    const { session_id: id, payload } = JSON.parse(text) as Told;
+    const { session_id: id, payload } = JSON.parse(text) as LoggedEvent;
     if (payload.version !== (versions.get(id) ?? 0) + 1) return `an event of ${id} is missing`;
     versions.set(id, payload.version);
   }
@@ -352,7 +352,7 @@ async function problemOf(store: TestStore, acknowledged: AppendedEntry[]): Promi
   return next > newest ? null : `would give seq ${next} again`;
 }
 
-interface Told {
+interface LoggedEvent {
   session_id: string;
   payload: { version: number };
 }

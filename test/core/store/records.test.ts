@@ -5,7 +5,7 @@ import {
   note,
   openStore,
   type TestStore,
-  told,
+  eventDraft,
   query,
   freshStore,
 } from '../../support/store.ts';
@@ -119,7 +119,7 @@ test.each([
     const { store } = await freshStore();
     await store.db.transact((tx) => {
       for (let i = 0; i < 5; i++)
-        store.log.append(tx, told('a', { text: character.repeat(count) }));
+        store.log.append(tx, eventDraft('a', { text: character.repeat(count) }));
     });
     const page = (maxBytes: number, after = 0) =>
       pageOf(

@@ -14,7 +14,7 @@ import {
   openStore,
   settlesByItself,
   testDisk,
-  told,
+  eventDraft,
   type TestStore,
   WAL_FILE,
   freshStore,
@@ -256,7 +256,7 @@ test('Failed transactions of any kind leave no trace in the store.', async () =>
               for (const id of ids) store.notes.insert(tx, note(id));
               const seqs = Array.from(
                 { length: events },
-                () => store.log.append(tx, told('x')).seq,
+                () => store.log.append(tx, eventDraft('x')).seq,
               );
               if (end === 'throw') throw new Error('no');
               if (end === 'constraint')
@@ -327,7 +327,7 @@ test('Announcements and numbers are refused after their transaction.', async () 
   const ended = await store.db.transact((tx) => tx);
   expect(() => ended.nextSeq()).toThrow('after their transaction ended');
   expect(() => ended.announce('x')).toThrow('after their transaction ended');
-  expect(() => store.log.append(ended, told('x'))).toThrow('after their transaction ended');
+  expect(() => store.log.append(ended, eventDraft('x'))).toThrow('after their transaction ended');
 });
 
 test('All transactions of one turn of the event loop share one COMMIT and one sync.', async () => {

@@ -26,8 +26,8 @@ test('The command shows every key with its value, and with --origin its source.'
   expect(plain.stdout).toMatch(/^server\.allowed_hosts +\["a\.lan"\]$/m);
   expect(plain.stdout).toMatch(/^server\.drain_ms +10000$/m);
   expect(plain.stdout).toMatch(/^approvals\.timeout_ms +-$/m);
-  const told = await runHere(home.path, [...flags, '--origin', '--json'], { env });
-  const rows = told.json() as Row[];
+  const shown = await runHere(home.path, [...flags, '--origin', '--json'], { env });
+  const rows = shown.json() as Row[];
   expect(rows).toEqual(
     expect.arrayContaining([
       { key: 'server.allowed_hosts', value: ['a.lan'], origin: `file ${file}` },

@@ -95,7 +95,7 @@ class Home implements AsyncDisposable {
     return (JSON.parse(text) as { mcpServers: { cadre: Start } }).mcpServers.cadre;
   }
 
-  told(): string {
+  recordedCommands(): string {
     return fs.readFileSync(path.join(this.path, 'told'), 'utf8');
   }
 
@@ -132,7 +132,7 @@ test('cadre mcp install gives claude the process tools with a private token, whi
   ]);
   const id = tokens[0]?.id ?? '';
   expect(made.json()).toMatchObject({ agent: 'claude', token_id: id });
-  expect(made.stdout + own.told() + server.log()).not.toMatch(/cadre_[\w-]{43}/);
+  expect(made.stdout + own.recordedCommands() + server.log()).not.toMatch(/cadre_[\w-]{43}/);
   const file = path.join(own.data, 'callers', 'claude.json');
   expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   expect(fs.statSync(path.dirname(file)).mode & 0o777).toBe(0o700);

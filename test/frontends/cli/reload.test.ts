@@ -29,12 +29,12 @@ function linesOf(server: TestServer): Line[] {
 /** Sends SIGHUP with a new configuration, and resolves with its log line. */
 async function reload(server: TestServer, toml?: string): Promise<Line> {
   if (toml !== undefined) fs.writeFileSync(path.join(server.directory, 'config.toml'), toml);
-  const told = () =>
+  const reloadLines = () =>
     linesOf(server).filter(({ msg }) => /^configuration (not )?reloaded/.test(msg));
-  const before = told().length;
+  const before = reloadLines().length;
   process.kill(server.pid, 'SIGHUP');
-  await expectEventually(() => told().length).toBe(before + 1);
-  return told().at(-1) as Line;
+  await expectEventually(() => reloadLines().length).toBe(before + 1);
+  return reloadLines().at(-1) as Line;
 }
 
 /** Returns the status of a request with this token and these headers. */

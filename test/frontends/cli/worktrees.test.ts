@@ -77,8 +77,8 @@ test('cadre worktrees release shows the number of remaining claims, and keeps th
   expect(claimed.stdout).toContain('cadre worktrees release tree --session SESSION');
   const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
   expect(last.stdout).toMatch(/^Released worktree "tree" \(wt_\w+\): retained, claims left: 0\n$/);
-  const told = await cadre(['worktrees', 'gc']);
-  expect(told.stdout).toContain('would be archived and removed');
+  const dryRun = await cadre(['worktrees', 'gc']);
+  expect(dryRun.stdout).toContain('would be archived and removed');
   expect(fs.existsSync(place)).toBe(true);
 });
 

@@ -126,7 +126,9 @@ test('A prompt streams thoughts, messages, tool calls and plans in order, and en
     { status: 'completed', content: [{ type: 'content', content: { text: '12 lines' } }] },
   ]);
   expect(new Set(calls.map((one) => 'toolCallId' in one && one.toolCallId)).size).toBe(1);
-  expect(await editor.told((one) => one.sessionUpdate === 'session_info_update')).toMatchObject({
+  expect(
+    await editor.untilUpdate((one) => one.sessionUpdate === 'session_info_update'),
+  ).toMatchObject({
     title: script,
   });
 });
@@ -170,7 +172,7 @@ test('A prompt fails with the error of its turn, and the next prompt works.', as
 test('A cancelled prompt ends as cancelled, also if its request is cancelled.', async () => {
   const { editor, sessionId } = await opened();
   const prompt = editor.prompt(sessionId, 'say begun; silent');
-  await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
+  await editor.untilUpdate((one) => one.sessionUpdate === 'agent_message_chunk');
   await editor.cancel(sessionId);
   expect(await prompt).toMatchObject({ stopReason: 'cancelled' });
 
@@ -180,7 +182,7 @@ test('A cancelled prompt ends as cancelled, also if its request is cancelled.', 
     { sessionId, prompt: [{ type: 'text', text: 'plan a | b; silent' }] },
     { cancellationSignal: withdrawal.signal },
   );
-  await editor.told((one) => one.sessionUpdate === 'plan');
+  await editor.untilUpdate((one) => one.sessionUpdate === 'plan');
   withdrawal.abort();
   expect(await other).toMatchObject({ stopReason: 'cancelled' });
 });
@@ -188,7 +190,7 @@ test('A cancelled prompt ends as cancelled, also if its request is cancelled.', 
 test('A prompt waits for a turn of another client, and can be cancelled while it waits.', async () => {
   const { client, editor, sessionId } = await opened();
   const { turn_id } = await send(client, sessionId, 'say foreign; silent');
-  await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
+  await editor.untilUpdate((one) => one.sessionUpdate === 'agent_message_chunk');
   const first = editor.prompt(sessionId, 'say first');
   const second = editor.prompt(sessionId, 'say second');
   await editor.cancel(sessionId);
@@ -228,7 +230,7 @@ test('A turn continues when its editor leaves.', async () => {
   const { client, directory, editor, sessionId } = await opened();
   const prompt = editor.prompt(sessionId, 'say begun; wait 50; say the end');
   prompt.catch(() => undefined);
-  await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
+  await editor.untilUpdate((one) => one.sessionUpdate === 'agent_message_chunk');
   editor.leave();
   const later = await openEditor(server());
   await later.agent.request(of.load, { sessionId, cwd: directory, mcpServers: [] });
@@ -341,7 +343,7 @@ test('session/list returns open sessions, by page and by directory.', async () =
 test('session/close ends the prompt of the editor, and the session stays open.', async () => {
   const { client, editor, sessionId } = await opened();
   const prompt = editor.prompt(sessionId, 'say begun; silent');
-  await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
+  await editor.untilUpdate((one) => one.sessionUpdate === 'agent_message_chunk');
   const ended = prompt.then(
     ({ stopReason }) => stopReason,
     () => 'failed',
@@ -372,7 +374,9 @@ test('set_title names the session, and a title from another client reaches the e
   });
   const params = { session_id: sessionId };
   await client.call(endpoints.updateSession, { params, body: { title: 'theirs' } });
-  await editor.told((one) => one.sessionUpdate === 'session_info_update' && one.title === 'theirs');
+  await editor.untilUpdate(
+    (one) => one.sessionUpdate === 'session_info_update' && one.title === 'theirs',
+  );
 });
 
 test('The permission mode applies to the turns that the editor sends.', async () => {

@@ -15,7 +15,7 @@ test('A prompt fails with the reason after SIGKILL of the server, and the next p
     const idle = await openEditor(place, { connect });
     const { sessionId } = await editor.open(directory);
     const prompt = editor.prompt(sessionId, 'say begun; silent');
-    await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
+    await editor.untilUpdate((one) => one.sessionUpdate === 'agent_message_chunk');
     const [failure] = await Promise.all([prompt.catch((error: unknown) => error), restart()]);
     expect(failure).toMatchObject({
       message: 'the server died while an agent was running this turn',

@@ -47,9 +47,9 @@ export async function listen(directory: string): Promise<NotifySocket> {
     path: file,
     messages,
     async expect(assignment) {
-      const told = () => messages().flat();
-      const isTold = () => told().some((one) => one.startsWith(assignment));
-      await expectEventually(() => isTold() || told()).toBe(true);
+      const assignments = () => messages().flat();
+      const isAssigned = () => assignments().some((one) => one.startsWith(assignment));
+      await expectEventually(() => isAssigned() || assignments()).toBe(true);
     },
     async [Symbol.asyncDispose]() {
       child.kill();

@@ -57,8 +57,8 @@ test.skipIf(!hasAnalyze).for([
 );
 
 test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
-  const told = systemdUnit(start, { version: '1', canNotify: true });
-  expect(told).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);
+  const notifying = systemdUnit(start, { version: '1', canNotify: true });
+  expect(notifying).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);
   expect(systemdUnit(start, { version: '1', canNotify: false })).not.toMatch(/notify|Watchdog/);
 });
 

@@ -269,8 +269,8 @@ test('A user can let a hook skip the failing event or all events, which is an ev
     state: 'idle',
     waiting: 0,
   });
-  const told = await eventsOf(given, 'hook.skipped');
-  expect(told.map(({ payload }) => payload)).toMatchObject([
+  const skipped = await eventsOf(given, 'hook.skipped');
+  expect(skipped.map(({ payload }) => payload)).toMatchObject([
     { hook: 'post', up_to_seq: event?.seq, by: 'api' },
     { hook: 'post', by: 'api' },
   ]);

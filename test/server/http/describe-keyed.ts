@@ -84,20 +84,20 @@ export function describeKeyed(routes: readonly string[]): void {
         await withHarness(async (harness) => {
           const request = await aRequestTo(route, harness);
           // Trust in content and approval rules have rows, but no events.
-          const told = async () => [
+          const effects = async () => [
             kinds(await harness.events()).filter((kind) => tellTale.test(kind)).length,
             (await harness.get<object[]>('/v1/worktree-trust')).body.length,
             (await harness.get<object[]>('/v1/approval-rules')).body.length,
           ];
-          const before = await told();
+          const before = await effects();
           disk.full = true;
           const refused = await harness.post(request.path, request.body, withKey('k'));
           expect([refused.status, refused.body.code]).toEqual([500, 'storage_full']);
-          expect(await told()).toEqual(before);
+          expect(await effects()).toEqual(before);
           disk.full = false;
           const now = await harness.post(request.path, request.body, withKey('k'));
           expect([now.status < 300, replayed(now)]).toEqual([true, null]);
-          expect(await told()).not.toEqual(before);
+          expect(await effects()).not.toEqual(before);
           expect(replayed(await harness.post(request.path, request.body, withKey('k')))).toBe(
             'true',
           );

@@ -187,9 +187,9 @@ it('Waiting messages become one turn at the end of the running turn, by priority
   expect(messageIdsIn(turn.text)).toEqual([high, high2, normal, normal2, low, low2]);
   turn.end(completed);
   await harness.times('delivery.consumed', 6);
-  const told = kinds(await harness.events(teamHarness.agents[1]?.id));
-  const end = told.indexOf('turn.completed');
-  expect(told.slice(end, end + 3)).toEqual([
+  const kindsOfAgent = kinds(await harness.events(teamHarness.agents[1]?.id));
+  const end = kindsOfAgent.indexOf('turn.completed');
+  expect(kindsOfAgent.slice(end, end + 3)).toEqual([
     'turn.completed',
     'turn.accepted',
     'delivery.injecting',

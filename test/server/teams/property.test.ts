@@ -57,7 +57,7 @@ type Step = {
 };
 
 /** The turns of all agents over all lives of the server, and the deliveries that were retried. */
-class Book {
+class TurnRecord {
   readonly turns: ScriptedTurn[] = [];
   readonly retried = new Set<string>();
   open: ScriptedTurn[] = [];
@@ -83,7 +83,7 @@ type Made = { team: TeamWithMembers; agents: Awaited<ReturnType<typeof makeTeam>
 async function take(
   harness: Harness,
   { team, agents }: Made,
-  book: Book,
+  record: TurnRecord,
   one: Step,
 ): Promise<void> {
   const teamHarness = teamHarnessOf(harness, team, agents);
@@ -103,7 +103,7 @@ async function take(
       await teamHarness.broadcast('x', { sender_agent_id: id });
       return;
     case 'end':
-      book.take(id)?.end(one.outcome ?? completed);
+      record.take(id)?.end(one.outcome ?? completed);
       return;
     case 'speak':
       await harness.send({ id }, 'go on');
@@ -120,7 +120,7 @@ async function take(
     case 'retry': {
       const all = await deliveries();
       const chosen = all[one.which % all.length];
-      if (chosen && (await teamHarness.retry(chosen)).status === 200) book.retried.add(chosen.id);
+      if (chosen && (await teamHarness.retry(chosen)).status === 200) record.retried.add(chosen.id);
       return;
     }
     case 'cancel': {
@@ -137,10 +137,10 @@ async function take(
 }
 
 /** Lets everything come to its end: each agent ends its turns, and each session is spoken to. */
-async function settle(harness: Harness, { team, agents }: Made, book: Book): Promise<void> {
+async function settle(harness: Harness, { team, agents }: Made, record: TurnRecord): Promise<void> {
   const teamHarness = teamHarnessOf(harness, team, agents);
   for (let round = 0; round < 200; round++) {
-    for (const turn of book.open.splice(0)) turn.end(completed);
+    for (const turn of record.open.splice(0)) turn.end(completed);
     const { members } = await teamHarness.view('?message_limit=0');
     const atWork = members.filter(({ state }) => state === 'working');
     const waited = members.filter(({ pending_deliveries: left }) => left > 0);
@@ -154,20 +154,27 @@ async function settle(harness: Harness, { team, agents }: Made, book: Book): Pro
 
 const ranks = ['high', 'normal', 'low'];
 
-async function judge(harness: Harness, { team }: Made, book: Book): Promise<void> {
+async function checkDeliveries(
+  harness: Harness,
+  { team }: Made,
+  record: TurnRecord,
+): Promise<void> {
   const path = `/v1/teams/${team.team.id}`;
   const list = async <T>(what: string) =>
     (await harness.get<T[] & Refusal>(`${path}/${what}?limit=500`)).body.toReversed();
   const messages = await list<Message>('messages');
   const arrival = new Map(messages.map(({ id }, i) => [id, i]));
   const rank = new Map(messages.map(({ id, priority }) => [id, ranks.indexOf(priority)]));
-  const told = book.turns.map(({ session, text }) => ({ id: session.id, ids: messageIdsIn(text) }));
+  const received = record.turns.map(({ session, text }) => ({
+    id: session.id,
+    ids: messageIdsIn(text),
+  }));
 
   for (const delivery of await list<Delivery>('deliveries')) {
     const { message_id, recipient_agent_id: id, status, consumed_at } = delivery;
-    const times = told.filter((turn) => turn.id === id && turn.ids.includes(message_id)).length;
+    const times = received.filter((turn) => turn.id === id && turn.ids.includes(message_id)).length;
     expect(['injected', 'failed', 'cancelled']).toContain(status);
-    if (book.retried.has(delivery.id)) continue;
+    if (record.retried.has(delivery.id)) continue;
     expect(times).toBeLessThanOrEqual(1);
     if (consumed_at !== null) expect(times).toBe(1);
     if (status !== 'injected') expect(times).toBe(0);
@@ -176,12 +183,12 @@ async function judge(harness: Harness, { team }: Made, book: Book): Promise<void
 
   const retried = new Set(
     (await list<Delivery>('deliveries'))
-      .filter(({ id }) => book.retried.has(id))
+      .filter(({ id }) => record.retried.has(id))
       .map(({ message_id }) => message_id),
   );
   const firsts = (ids: string[]) => ids.filter((id) => !retried.has(id));
   const place = (id: string) => [rank.get(id) ?? 0, arrival.get(id) ?? 0] as const;
-  for (const { ids } of told) {
+  for (const { ids } of received) {
     const ordered = firsts(ids).toSorted((a, b) => {
       const [[rankA, atA], [rankB, atB]] = [place(a), place(b)];
       return rankA - rankB || atA - atB;
@@ -189,9 +196,9 @@ async function judge(harness: Harness, { team }: Made, book: Book): Promise<void
     expect(firsts(ids)).toEqual(ordered);
   }
   // No agent receives a later message of the same priority before an earlier one.
-  for (const agent of new Set(told.map(({ id }) => id)))
+  for (const agent of new Set(received.map(({ id }) => id)))
     for (const priority of [0, 1, 2]) {
-      const all = told.filter(({ id }) => id === agent).flatMap(({ ids }) => firsts(ids));
+      const all = received.filter(({ id }) => id === agent).flatMap(({ ids }) => firsts(ids));
       const places = all.filter((id) => rank.get(id) === priority).map((id) => arrival.get(id));
       expect(places).toEqual(places.toSorted((a = 0, b = 0) => a - b));
     }
@@ -203,10 +210,10 @@ it(
   () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-        const book = new Book();
-        const options = { agents: { onTurn: book.note } };
-        await using lives = new AsyncDisposableStack();
-        const parts = inLives(steps);
+        const record = new TurnRecord();
+        const options = { agents: { onTurn: record.note } };
+        await using runs = new AsyncDisposableStack();
+        const parts = splitAtDeaths(steps);
         let made: Made | undefined;
         let left: { directory: string; at: number } | undefined;
         for (const [i, part] of parts.entries()) {
@@ -215,21 +222,21 @@ it(
               const { team, members, agents } = await makeTeam(harness, MEMBERS);
               made = { team: { team, members }, agents };
             }
-            for (const one of part) await take(harness, made, book, one);
-            book.isDead = i < parts.length - 1;
+            for (const one of part) await take(harness, made, record, one);
+            record.isDead = i < parts.length - 1;
           };
           const here = left
             ? { ...options, directory: left.directory, clock: new ManualClock(left.at) }
             : options;
           if (i < parts.length - 1) {
-            left = lives.use(await killed(live, here));
-            book.open = [];
-            book.isDead = false;
+            left = runs.use(await killed(live, here));
+            record.open = [];
+            record.isDead = false;
           } else
             await withHarness(async (harness) => {
               await live(harness);
-              await settle(harness, made as Made, book);
-              await judge(harness, made as Made, book);
+              await settle(harness, made as Made, record);
+              await checkDeliveries(harness, made as Made, record);
             }, here);
         }
       }),
@@ -238,11 +245,11 @@ it(
 );
 
 /** The steps between the deaths of the server. */
-function inLives(steps: readonly Step[]): Step[][] {
-  const lives: Step[][] = [[]];
+function splitAtDeaths(steps: readonly Step[]): Step[][] {
+  const runs: Step[][] = [[]];
   for (const one of steps) {
-    if (one.act === 'die' && lives.length < 4) lives.push([]);
-    else lives.at(-1)?.push(one);
+    if (one.act === 'die' && runs.length < 4) runs.push([]);
+    else runs.at(-1)?.push(one);
   }
-  return lives;
+  return runs;
 }

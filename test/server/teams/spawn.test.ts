@@ -84,8 +84,8 @@ it('A spawn opens a session like the session of its caller, and sends it its tas
   const { injected_turn_id } = await teamHarness.delivery(delivery ?? '');
   const { source } = await harness.turn(body.session.id, injected_turn_id ?? '');
   expect(source).toBe('onboarding');
-  const told = (await harness.get<UntypedEvent[]>(`${teamHarness.path}/events`)).body;
-  expect(kinds(told).slice(3)).toEqual([
+  const events = (await harness.get<UntypedEvent[]>(`${teamHarness.path}/events`)).body;
+  expect(kinds(events).slice(3)).toEqual([
     'team.member_joined',
     'team.message_created',
     'delivery.pending',
@@ -93,7 +93,7 @@ it('A spawn opens a session like the session of its caller, and sends it its tas
     'delivery.injected',
     'delivery.consumed',
   ]);
-  const joined = told.filter(({ kind }) => kind === 'team.member_joined');
+  const joined = events.filter(({ kind }) => kind === 'team.member_joined');
   expect(joined.map(({ payload }) => payload.operation_id)).toEqual([
     null,
     null,
@@ -260,11 +260,11 @@ it.each(someOf(['spawn.prepared', 'spawn.begun', 'worktree.added'], 3))(
     await expectError(server.client.call(endpoints.spawnMember, { params, body }), 'unreachable');
     await server.end('SIGKILL');
     server = await testServer({ directory: data });
-    const told = async () =>
+    const events = async () =>
       (await server.client.call(endpoints.replayTeamEvents, { params, query: {} })).map(
         ({ kind }) => kind,
       );
-    await expect.poll(told, { timeout: scaled(15_000) }).toContain('team.spawn_failed');
+    await expect.poll(events, { timeout: scaled(15_000) }).toContain('team.spawn_failed');
     const { members } = await server.client.call(endpoints.getTeam, { params });
     expect(members.map(({ agent_id }) => agent_id)).toEqual([lead.id]);
     expect(await server.client.call(endpoints.listSessions, {})).toHaveLength(1);

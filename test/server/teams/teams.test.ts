@@ -104,8 +104,8 @@ it('The member with the longest membership becomes lead when the lead is removed
   const set = await harness.post<Reply>(`${path}/lead`, { lead_agent_id: third?.id });
   expect(set.body.team.lead_agent_id).toBe(third?.id);
   expect((await harness.post(`${path}/lead`, { lead_agent_id: lead.id })).status).toBe(404);
-  const told = (await harness.get<RuntimeEventRecord[]>(`${path}/events`)).body;
-  expect(kinds(told).slice(-3)).toEqual([
+  const events = (await harness.get<RuntimeEventRecord[]>(`${path}/events`)).body;
+  expect(kinds(events).slice(-3)).toEqual([
     'team.member_left',
     'team.lead_changed',
     'team.lead_changed',

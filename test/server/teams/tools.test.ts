@@ -175,8 +175,8 @@ it.for([
     await harness.provider.nextTurn();
     const { result } = await harness.callTool<SpawnedMember>(lead, 'cadre_team_manage');
     expect(result.session.permission_mode).toBe(turn ?? own);
-    const told = await harness.provider.nextTurn();
-    expect(told.settings.permissionMode).toBe(turn ?? own);
+    const received = await harness.provider.nextTurn();
+    expect(received.settings.permissionMode).toBe(turn ?? own);
   },
 );
 
@@ -351,8 +351,8 @@ it('Messages of agents are deferred after max_hops in a row, until a user sends 
   await harness.times('delivery.consumed', 3);
   const spoken = await harness.startTurn(agents[2] as { id: string }, 'go on');
   const both = [spoken, await harness.provider.nextTurn()];
-  const told = both.map(({ text }) => text).toSorted();
-  expect(told).toEqual([expect.stringContaining('\nthree\n'), 'go on']);
+  const received = both.map(({ text }) => text).toSorted();
+  expect(received).toEqual([expect.stringContaining('\nthree\n'), 'go on']);
   for (const turn of both) turn.end(completed);
   await harness.times('delivery.consumed', 4);
   expect((await say('four')).result.deliveries[0]?.status).toMatch(IN_A_TURN);

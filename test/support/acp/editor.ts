@@ -52,7 +52,7 @@ export interface Editor {
   prompt(sessionId: string, prompt: string | ContentBlock[]): Promise<PromptResponse>;
   cancel(sessionId: string): Promise<void>;
   /** Resolves with the first update, old or new, that meets a condition. */
-  told(condition: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
+  untilUpdate(condition: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
   /** Returns the joined texts of all chunks of a kind so far. */
   text(kind?: 'agent_message_chunk' | 'agent_thought_chunk' | 'user_message_chunk'): string;
   leave(): void;
@@ -121,7 +121,7 @@ export async function openEditor(place: Place, options: EditorOptions = {}): Pro
       return agent.request(methods.agent.session.prompt, { sessionId, prompt: blocks });
     },
     cancel: (sessionId) => agent.notify(methods.agent.session.cancel, { sessionId }),
-    told(condition) {
+    untilUpdate(condition) {
       const { promise, resolve } = Promise.withResolvers<SessionUpdate>();
       const look = () => {
         const found = updates.find(condition);

@@ -46,7 +46,7 @@ export interface Archive extends TestStore {
   /** Returns the seqs of the remaining events of a scope. */
   left(scope?: Scope): number[];
   /** Returns the payloads of all `storage.trimmed` events, in order. */
-  told(): Told[];
+  trimmedPayloads(): TrimmedPayload[];
 }
 
 export interface History {
@@ -57,7 +57,7 @@ export interface History {
   end?: 'closed' | 'ready' | 'running';
 }
 
-export interface Told {
+export interface TrimmedPayload {
   reason: string;
   events: number;
   trimmed_seq: number;
@@ -148,10 +148,10 @@ export async function openArchive(
         pageOf(log, scope, { after: 0, upTo: db.durableSeq, limit: 1_000_000, maxBytes: 1e9 })
           .entries,
       ),
-    told: () =>
+    trimmedPayloads: () =>
       appended
         .filter(({ kind }) => kind === 'storage.trimmed')
-        .map(({ payload }) => payload as unknown as Told),
+        .map(({ payload }) => payload as unknown as TrimmedPayload),
   });
 }
 

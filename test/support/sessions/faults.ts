@@ -27,7 +27,7 @@ type Done = (error: NodeJS.ErrnoException | null) => void;
 export class HeldSyncs implements Disposable {
   #fileEnd: string | undefined;
   #held: (() => void)[] = [];
-  #tell: () => void = () => undefined;
+  #onHeld: () => void = () => undefined;
   readonly #spy: MockInstance;
 
   constructor() {
@@ -36,7 +36,7 @@ export class HeldSyncs implements Disposable {
       const file = fs.readlinkSync(`/proc/self/fd/${fd}`);
       if (this.#fileEnd === undefined || !file.endsWith(this.#fileEnd)) return sync(fd, done);
       this.#held.push(() => sync(fd, done));
-      this.#tell();
+      this.#onHeld();
     });
   }
 
@@ -44,7 +44,7 @@ export class HeldSyncs implements Disposable {
   hold(fileEnd: string): Promise<void> {
     this.#fileEnd = fileEnd;
     return new Promise((resolve) => {
-      this.#tell = resolve;
+      this.#onHeld = resolve;
     });
   }
 

@@ -45,13 +45,13 @@ it('The approval command runs once for each approval.', async () => {
   using done = new Fifo(path.join(testDirectory('notify'), 'done'));
   await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (harness) => {
     const { turn } = await harness.atWork();
-    const told: string[] = [];
+    const titles: string[] = [];
     for (const title of ['first', 'second']) {
       const said = done.said();
       void turn.ask({ title });
-      told.push((await said).trim());
+      titles.push((await said).trim());
     }
-    expect(told).toEqual(['"title":"first"', '"title":"second"']);
+    expect(titles).toEqual(['"title":"first"', '"title":"second"']);
   });
 });
 

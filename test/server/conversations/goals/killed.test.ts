@@ -45,10 +45,10 @@ async function endsAfter(kills: number, random: () => number): Promise<UntypedEv
   for (let kill = 0; kill < kills; kill++) {
     await server.end('SIGKILL');
     const place = `${PLACES[below(PLACES.length)]}=kill@${1 + below(3)}`;
-    const life = await startServer(directory, { env: { CADRE_FAILPOINTS: place } }).catch(
+    const running = await startServer(directory, { env: { CADRE_FAILPOINTS: place } }).catch(
       () => null,
     );
-    await life?.exited;
+    await running?.exited;
     server = await startServer(directory);
   }
   try {

@@ -32,14 +32,16 @@ it(
       for (const prompt of expected) transcript.turn(prompt);
       const place = `${PLACES[below(PLACES.length)]}=kill@${1 + below(4)}`;
       const options = { config, env: { CADRE_FAILPOINTS: place } };
-      const life = await startServer(path.join(directory, String(kill)), options).catch(() => null);
+      const running = await startServer(path.join(directory, String(kill)), options).catch(
+        () => null,
+      );
       const body = { provider: 'claude' as const, import: { ref: transcript.ref } };
       const key = `import-${kill}`;
       // The server may die before, between or after the transactions of the import.
-      await life?.client
+      await running?.client
         .call(endpoints.createSession, { body }, undefined, key)
         .catch(() => undefined);
-      await life?.end('SIGKILL');
+      await running?.end('SIGKILL');
       const server = await startServer(path.join(directory, String(kill)), { config });
       try {
         const { id } = await server.client.call(endpoints.createSession, { body }, undefined, key);

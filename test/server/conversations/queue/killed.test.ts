@@ -30,14 +30,14 @@ it(
     const accepted: string[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
       const killAt = accepted.length + 1 + below(ADDED_AT_ONCE - 1);
-      const life = server;
+      const running = server;
       const adding = Array.from({ length: ADDED_AT_ONCE }, async (_, at) => {
         const session_id = sessions[at % sessions.length]?.id ?? '';
-        const { id } = await add(life.client, session_id, below);
-        if (accepted.push(id) === killAt) void life.end('SIGKILL');
+        const { id } = await add(running.client, session_id, below);
+        if (accepted.push(id) === killAt) void running.end('SIGKILL');
       });
       await Promise.allSettled(adding);
-      await life.exited;
+      await running.exited;
       server = await testServer({ directory });
     }
     const { client } = server;

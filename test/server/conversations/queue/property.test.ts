@@ -3,9 +3,9 @@ import type { QueueEntry } from '../../../../src/api/queue.ts';
 import { AppError } from '../../../../src/api/errors.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
-import { Judge, type Rhythm } from './queue-checker.ts';
+import { QueueChecker, type Schedule } from './queue-checker.ts';
 import { DAY, HOUR, MINUTE } from '../../../support/queue/queue.ts';
-import { World } from './queue-harness.ts';
+import { QueueHarness } from './queue-harness.ts';
 import { type Random, seededRandom } from '../../../support/random.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
@@ -16,7 +16,7 @@ const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 const WORLD_DAYS = 100;
 const START = Date.UTC(2026, 0, 1);
 
-const rhythms: readonly Rhythm[] = [
+const schedules: readonly Schedule[] = [
   { every: '0 */4 * * *', period: 4 * HOUR, offset: 0 },
   { every: '17 * * * *', period: HOUR, offset: 17 * MINUTE },
   { every: '45 6 * * *', period: DAY, offset: 6 * HOUR + 45 * MINUTE },
@@ -25,7 +25,8 @@ const rhythms: readonly Rhythm[] = [
   { every: '30 12 * * THU', period: 7 * DAY, offset: 12 * HOUR + 30 * MINUTE },
 ];
 
-const anyRhythm = ({ pick }: Dice) => ({ every: pick(rhythms).every, time_zone: 'UTC' }) as const;
+const anySchedule = ({ pick }: Dice) =>
+  ({ every: pick(schedules).every, time_zone: 'UTC' }) as const;
 
 class Dice {
   readonly #random: Random;
@@ -38,45 +39,52 @@ class Dice {
 }
 
 /** One action of the test, drawn by weight. */
-type Act = (world: World, dice: Dice) => Promise<unknown>;
+type Act = (harness: QueueHarness, dice: Dice) => Promise<unknown>;
 const acts: readonly [weight: number, act: Act][] = [
-  [14, (world, { below }) => world.pass(below(HOUR) + 1)],
-  [14, (world, { below }) => world.pass(below(8 * HOUR) + 1)],
+  [14, (harness, { below }) => harness.pass(below(HOUR) + 1)],
+  [14, (harness, { below }) => harness.pass(below(8 * HOUR) + 1)],
   [20, agentsWork],
-  [3, (world, dice) => add(world, dice, {})],
-  [4, (world, dice) => add(world, dice, { at: world.now() + dice.below(2 * DAY) - HOUR })],
+  [3, (harness, dice) => add(harness, dice, {})],
+  [4, (harness, dice) => add(harness, dice, { at: harness.now() + dice.below(2 * DAY) - HOUR })],
   [
     5,
-    (world, dice) =>
-      add(world, dice, { ...anyRhythm(dice), overlap: dice.pick(['skip', 'queue'] as const) }),
+    (harness, dice) =>
+      add(harness, dice, { ...anySchedule(dice), overlap: dice.pick(['skip', 'queue'] as const) }),
   ],
   [
     3,
-    (world, dice) =>
-      withEntry(world, dice, ({ id }) => world.life.service.edit(id, edit(world, dice))),
+    (harness, dice) =>
+      withEntry(harness, dice, ({ id }) => harness.serverRun.service.edit(id, edit(harness, dice))),
   ],
   [
     4,
-    (world, dice) =>
-      withEntry(world, dice, ({ id, session_id }) => move(world, dice, id, session_id)),
+    (harness, dice) =>
+      withEntry(harness, dice, ({ id, session_id }) => move(harness, dice, id, session_id)),
   ],
-  [4, (world, dice) => withEntry(world, dice, ({ id }) => world.life.service.pause(id, null))],
-  [5, (world, dice) => withEntry(world, dice, ({ id }) => world.life.service.resume(id))],
-  [4, (world, dice) => withEntry(world, dice, ({ id }) => world.life.service.drop(id))],
+  [
+    4,
+    (harness, dice) =>
+      withEntry(harness, dice, ({ id }) => harness.serverRun.service.pause(id, null)),
+  ],
+  [
+    5,
+    (harness, dice) => withEntry(harness, dice, ({ id }) => harness.serverRun.service.resume(id)),
+  ],
+  [4, (harness, dice) => withEntry(harness, dice, ({ id }) => harness.serverRun.service.drop(id))],
   [
     2,
-    (world, dice) =>
-      world.life.service.pauseSession(dice.pick(world.sessions), {
-        until: dice.chance(0.7) ? world.now() + dice.below(DAY) + 1 : null,
+    (harness, dice) =>
+      harness.serverRun.service.pauseSession(dice.pick(harness.sessions), {
+        until: dice.chance(0.7) ? harness.now() + dice.below(DAY) + 1 : null,
       }),
   ],
-  [3, (world, dice) => world.life.service.resumeSession(dice.pick(world.sessions))],
-  [1, (world, dice) => world.fail(dice.pick(world.sessions))],
-  [3, (world, dice) => world.bringBack(dice.pick(world.sessions))],
-  [2, (world, { below }) => world.jump(below(3 * DAY))],
-  [2, (world, { below }) => world.jump(-below(12 * HOUR))],
-  [0.1, (world, { below }) => world.jump(-below(20 * DAY))],
-  [3, (world, dice) => kill(world, dice)],
+  [3, (harness, dice) => harness.serverRun.service.resumeSession(dice.pick(harness.sessions))],
+  [1, (harness, dice) => harness.fail(dice.pick(harness.sessions))],
+  [3, (harness, dice) => harness.bringBack(dice.pick(harness.sessions))],
+  [2, (harness, { below }) => harness.jump(below(3 * DAY))],
+  [2, (harness, { below }) => harness.jump(-below(12 * HOUR))],
+  [0.1, (harness, { below }) => harness.jump(-below(20 * DAY))],
+  [3, (harness, dice) => kill(harness, dice)],
 ];
 const total = acts.reduce((sum, [weight]) => sum + weight, 0);
 
@@ -86,73 +94,86 @@ function anyAct(dice: Dice): Act {
   return agentsWork;
 }
 
-async function agentsWork(world: World, dice: Dice): Promise<void> {
-  for (const id of world.sessions)
+async function agentsWork(harness: QueueHarness, dice: Dice): Promise<void> {
+  for (const id of harness.sessions)
     for (let turns = dice.below(4); turns > 0; turns--) {
-      if (dice.chance(0.9)) await world.begin(id);
-      if (dice.chance(0.8)) await world.end(id);
+      if (dice.chance(0.9)) await harness.begin(id);
+      if (dice.chance(0.8)) await harness.end(id);
     }
 }
 
-function add({ life, sessions }: World, { pick }: Dice, more: object): Promise<QueueEntry> {
-  return life.service.add(pick(sessions), { input: { type: 'text', text: 'x' }, ...more }, 'api');
+function add(
+  { serverRun, sessions }: QueueHarness,
+  { pick }: Dice,
+  more: object,
+): Promise<QueueEntry> {
+  return serverRun.service.add(
+    pick(sessions),
+    { input: { type: 'text', text: 'x' }, ...more },
+    'api',
+  );
 }
 
 async function withEntry(
-  { life }: World,
+  { serverRun }: QueueHarness,
   { pick }: Dice,
   act: (entry: QueueEntry) => Promise<unknown>,
 ): Promise<void> {
-  const { records } = await life.service.list({ limit: 500 });
+  const { records } = await serverRun.service.list({ limit: 500 });
   if (records.length > 0) await act(pick(records));
 }
 
-function edit(world: World, dice: Dice) {
+function edit(harness: QueueHarness, dice: Dice) {
   if (dice.chance(0.3))
     return { name: `n${dice.below(9)}`, overlap: dice.pick(['skip', 'queue'] as const) };
-  if (dice.chance(0.5)) return anyRhythm(dice);
-  return { at: dice.chance(0.3) ? null : world.now() + dice.below(DAY) };
+  if (dice.chance(0.5)) return anySchedule(dice);
+  return { at: dice.chance(0.3) ? null : harness.now() + dice.below(DAY) };
 }
 
-async function move({ life }: World, dice: Dice, id: string, session: string): Promise<unknown> {
-  const { entries } = await life.service.ofSession(session);
+async function move(
+  { serverRun }: QueueHarness,
+  dice: Dice,
+  id: string,
+  session: string,
+): Promise<unknown> {
+  const { entries } = await serverRun.service.ofSession(session);
   const place = dice.chance(0.5)
     ? { to: dice.pick(['first', 'last'] as const) }
     : { before: dice.pick(entries).id };
-  return life.service.move(id, place);
+  return serverRun.service.move(id, place);
 }
 
 /** Dies on the way of something, or between two things, and is away for some time. */
-async function kill(world: World, dice: Dice): Promise<void> {
+async function kill(harness: QueueHarness, dice: Dice): Promise<void> {
   const down = dice.chance(0.6) ? dice.below(10 * MINUTE) : dice.below(2 * DAY);
   const isIdle = dice.chance(0.3);
-  const during = isIdle ? () => Promise.resolve() : () => dice.pick(mortal)(world, dice);
-  await world.killDuring(during, down);
+  const during = isIdle ? () => Promise.resolve() : () => dice.pick(actsDuringKill)(harness, dice);
+  await harness.killDuring(during, down);
 }
-const mortal = acts.slice(2, 13).map(([, act]) => act);
+const actsDuringKill = acts.slice(2, 13).map(([, act]) => act);
 
-async function live(seed: number, days: number): Promise<Judge['counts']> {
+async function live(seed: number, days: number): Promise<QueueChecker['counts']> {
   await using directory = tempDirectory('queue');
   const dice = new Dice(seededRandom(seed));
-  const world = await World.make(directory.path, START, 3);
-  const judge = new Judge(rhythms);
-  const backOff = world.db.prepare('SELECT 1 FROM holds WHERE session_id = ? AND since IS NULL');
+  const harness = await QueueHarness.make(directory.path, START, 3);
+  const checker = new QueueChecker(schedules);
+  const backOff = harness.db.prepare('SELECT 1 FROM holds WHERE session_id = ? AND since IS NULL');
   const isFree = (id: string) =>
-    world.db.peek((rx) => world.life.inbox.isFree(rx, id) && !backOff.get(rx, id));
+    harness.db.peek((rx) => harness.serverRun.inbox.isFree(rx, id) && !backOff.get(rx, id));
   let lived = 0;
   try {
     while (lived < days * DAY) {
-      const before = world.now();
-      await anyAct(dice)(world, dice).catch((error: unknown) => {
+      const before = harness.now();
+      await anyAct(dice)(harness, dice).catch((error: unknown) => {
         if (!(error instanceof AppError)) throw error;
       });
-      lived += Math.abs(world.now() - before);
-      judge.take(world.takeEvents());
-      judge.assertSettled(world.now(), isFree);
+      lived += Math.abs(harness.now() - before);
+      checker.take(harness.takeEvents());
+      checker.assertSettled(harness.now(), isFree);
     }
-    return judge.counts;
+    return checker.counts;
   } finally {
-    await world.close();
+    await harness.close();
   }
 }
 
@@ -161,8 +182,8 @@ it(
   { timeout: scaled(120_000 + DAYS * 2000) },
   async () => {
     const sums = { due: 0, begun: 0, skipped: 0, removed: 0, anew: 0 };
-    for (let world = 0; world * WORLD_DAYS < DAYS; world++) {
-      const seed = SEED + world;
+    for (let harness = 0; harness * WORLD_DAYS < DAYS; harness++) {
+      const seed = SEED + harness;
       const counts = await live(seed, Math.min(WORLD_DAYS, DAYS)).catch((error: unknown) => {
         throw new Error(`with SEED=${seed}`, { cause: error });
       });

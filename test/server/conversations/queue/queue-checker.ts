@@ -3,7 +3,7 @@ import type { UntypedEvent } from '../../../support/untyped-events.ts';
 import { DAY, MINUTE } from '../../../support/queue/queue.ts';
 
 /** A schedule whose times can be computed: `offset` after each whole number of periods. */
-export interface Rhythm {
+export interface Schedule {
   every: string;
   period: number;
   offset: number;
@@ -13,7 +13,7 @@ export interface Rhythm {
 interface Known {
   entry: StoredQueueEntry;
   /** The log has an event for each time up to this one. */
-  told: number;
+  reportedUntil: number;
   /**
    * The times of the runs that are due and have neither begun nor been skipped. After the clock was set back, two runs
    * can have the same time.
@@ -33,16 +33,16 @@ const LATE = 5 * MINUTE;
  * Compares the events of a queue with a model. Each time of a schedule is reported once, as due or as skipped. Each due
  * entry begins once, in queue order, in a session without a running turn or a hold.
  */
-export class Judge {
-  readonly #rhythms: readonly Rhythm[];
+export class QueueChecker {
+  readonly #schedules: readonly Schedule[];
   readonly #known = new Map<string, Known>();
   readonly #orders = new Map<string, string[]>();
   readonly #held = new Map<string, Set<string>>();
   readonly #busy = new Map<string, string>();
   readonly counts = { due: 0, begun: 0, skipped: 0, removed: 0, anew: 0 };
 
-  constructor(rhythms: readonly Rhythm[]) {
-    this.#rhythms = rhythms;
+  constructor(schedules: readonly Schedule[]) {
+    this.#schedules = schedules;
   }
 
   take(events: readonly UntypedEvent[]): void {
@@ -51,11 +51,11 @@ export class Judge {
 
   /** Throws if an entry should have become due or begun by now. */
   assertSettled(now: number, isFree: (session: string) => boolean): void {
-    for (const { entry, told } of this.#known.values()) {
+    for (const { entry, reportedUntil } of this.#known.values()) {
       const { id, hold, status, session_id } = entry;
       if (hold !== null || status === 'running') continue;
-      if (entry.every !== null && told <= now) {
-        const next = this.#next(entry, told);
+      if (entry.every !== null && reportedUntil <= now) {
+        const next = this.#next(entry, reportedUntil);
         if (next <= now) throw new Error(`${id}: nobody told of the time ${next}; it is ${now}`);
       }
       if (status === 'scheduled' && entry.every === null && (entry.at ?? 0) <= now)
@@ -97,7 +97,7 @@ export class Judge {
   #add(entry: StoredQueueEntry): void {
     const known = {
       entry,
-      told: 0,
+      reportedUntil: 0,
       waiting: [],
       begun: null,
       begunTimes: new Set<number>(),
@@ -118,9 +118,9 @@ export class Judge {
   }
 
   #next({ every }: StoredQueueEntry, after: number): number {
-    const rhythm = this.#rhythms.find((one) => one.every === every);
-    if (!rhythm) throw new Error(`no rhythm is ${every}`);
-    const { period, offset } = rhythm;
+    const schedule = this.#schedules.find((one) => one.every === every);
+    if (!schedule) throw new Error(`no rhythm is ${every}`);
+    const { period, offset } = schedule;
     return (Math.floor((after - offset) / period) + 1) * period + offset;
   }
 
@@ -132,17 +132,17 @@ export class Judge {
     const isIdle = known.entry.turn_id === null;
     if (why === 'held' && isIdle && takeOne(known.waiting, first_at)) {
       left--;
-      first = this.#next(known.entry, known.told);
+      first = this.#next(known.entry, known.reportedUntil);
       if (left === 0) return;
     }
-    const expected = this.#next(known.entry, known.told);
+    const expected = this.#next(known.entry, known.reportedUntil);
     if (first !== expected)
       throw new Error(`${known.entry.id}: told as skipped from ${first}, and ${expected} was next`);
     const period = this.#next(known.entry, first) - first;
     const times = (last_at - first) / period + 1;
     if (Math.min(times, 1000) !== left && count < 1000)
       throw new Error(`${known.entry.id}: ${left} told as skipped, and there were ${times}`);
-    known.told = last_at;
+    known.reportedUntil = last_at;
   }
 
   #due(known: Known, at: number, now: number): void {
@@ -151,10 +151,10 @@ export class Judge {
     if (entry.hold !== null) throw new Error(`${entry.id}: due while it is held`);
     this.counts.due++;
     if (entry.every !== null) {
-      const expected = this.#next(entry, known.told);
+      const expected = this.#next(entry, known.reportedUntil);
       if (at !== expected) throw new Error(`${entry.id}: due at ${at}, and ${expected} was next`);
       if (now - at > LATE) throw new Error(`${entry.id}: due ${now - at} ms late`);
-      known.told = at;
+      known.reportedUntil = at;
     }
     known.waiting.push(at);
     if (known.waiting.length + (known.begun === null ? 0 : 1) > 2)
@@ -164,8 +164,9 @@ export class Judge {
   #changed(known: Known, before: StoredQueueEntry, now: number): void {
     const { entry } = known;
     if (entry.settled_until !== before.settled_until) {
-      if (known.told - now <= DAY) throw new Error(`${entry.id}: began anew without a reason`);
-      known.told = entry.settled_until ?? 0;
+      if (known.reportedUntil - now <= DAY)
+        throw new Error(`${entry.id}: began anew without a reason`);
+      known.reportedUntil = entry.settled_until ?? 0;
       known.begunTimes.clear();
       known.earlier = [...known.waiting];
       this.counts.anew++;
@@ -222,7 +223,7 @@ interface Span {
 
 /** Starts the model of an entry again after a change of its times. */
 function retime(known: Known, entry: StoredQueueEntry): void {
-  known.told = entry.settled_until ?? 0;
+  known.reportedUntil = entry.settled_until ?? 0;
   // After a change of the schedule or of the clock, an equal time belongs to a different run.
   known.begunTimes.clear();
   const { due_at } = entry;

@@ -25,37 +25,37 @@ import { aSession } from '../../../support/records.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 import { DAY, MINUTE } from '../../../support/queue/queue.ts';
 
-type Life = ReturnType<typeof liveOn>;
+type ServerRun = ReturnType<typeof startRun>;
 
 /** The queue with its inbox on a real store, in server lives that end by a SIGKILL. The test plays the agents. */
-export class World {
+export class QueueHarness {
   readonly db: Database;
   readonly sessions: readonly string[];
   /** The events since the last `takeEvents`. */
   readonly #events: UntypedEvent[] = [];
-  life: Life;
+  serverRun: ServerRun;
 
-  private constructor(db: Database, sessions: readonly string[], life: Life) {
+  private constructor(db: Database, sessions: readonly string[], serverRun: ServerRun) {
     this.db = db;
     this.sessions = sessions;
-    this.life = life;
+    this.serverRun = serverRun;
     db.onDurable((entries) => {
       for (const { text } of entries as { text: string }[])
         this.#events.push(JSON.parse(text) as UntypedEvent);
     });
   }
 
-  static async make(directory: string, start: number, count: number): Promise<World> {
+  static async make(directory: string, start: number, count: number): Promise<QueueHarness> {
     const clock = new ManualClock(start);
     const db = await openDatabase(directory, { durability: 'normal', clock });
-    const life = liveOn(db, clock);
+    const serverRun = startRun(db, clock);
     const sessions = Array.from({ length: count }, (_, at) => `sess_${at}`);
     await db.transact((tx) => {
-      for (const id of sessions) life.store.createSession(tx, aSession({ id }));
+      for (const id of sessions) serverRun.store.createSession(tx, aSession({ id }));
     });
-    const world = new World(db, sessions, life);
-    await life.open();
-    return world;
+    const harness = new QueueHarness(db, sessions, serverRun);
+    await serverRun.open();
+    return harness;
   }
 
   takeEvents(): UntypedEvent[] {
@@ -63,22 +63,22 @@ export class World {
   }
 
   now(): number {
-    return this.life.clock.now();
+    return this.serverRun.clock.now();
   }
 
   session(id: string): Session {
-    return this.db.peek((rx) => this.life.store.session(rx, id));
+    return this.db.peek((rx) => this.serverRun.store.session(rx, id));
   }
 
   /** Returns the active turn of a session. */
   turn(id: string): Turn | undefined {
-    const turn = this.db.peek((rx) => this.life.store.activeTurn(rx, id));
+    const turn = this.db.peek((rx) => this.serverRun.store.activeTurn(rx, id));
     return turn && !hasEnded(turn) ? turn : undefined;
   }
 
   /** Begins the accepted turn of a session, as if its agent had received it. */
   async begin(id: string): Promise<void> {
-    const { store, inbox, clock } = this.life;
+    const { store, inbox, clock } = this.serverRun;
     const turn = this.turn(id);
     if (turn?.status !== 'accepted') return;
     const agent = { ref: 'a', asks: true, defaults };
@@ -102,7 +102,7 @@ export class World {
       turn.started_at === null
         ? { status: 'failed' as const, error }
         : { status: 'completed' as const, error: null };
-    const { store, log, inbox, clock } = this.life;
+    const { store, log, inbox, clock } = this.serverRun;
     await this.db.transact((tx) => {
       const { ended } = endTurnInRows(tx, turn, outcome, { store, log, clock });
       inbox.turnEnded(tx, ended);
@@ -114,11 +114,11 @@ export class World {
   async fail(id: string): Promise<void> {
     if (this.session(id).status !== 'ready') return;
     const failure = { code: 'resume_failed', message: 'it is unknown' };
-    await this.db.transact((tx) => failSessionInRows(tx, id, failure, this.life));
+    await this.db.transact((tx) => failSessionInRows(tx, id, failure, this.serverRun));
   }
 
   async bringBack(id: string): Promise<void> {
-    const { store, inbox } = this.life;
+    const { store, inbox } = this.serverRun;
     if (this.session(id).status !== 'failed') return;
     await this.db.transact((tx) => {
       const ready = { ...store.session(tx, id), status: 'ready' as const, failure: null };
@@ -129,20 +129,20 @@ export class World {
 
   /** Kills the server during `act`: the stored effects of `act` remain, and it has no others. */
   async killDuring(act: () => Promise<unknown>, downMs: number): Promise<void> {
-    const { clock } = this.life;
-    this.life.die();
+    const { clock } = this.serverRun;
+    this.serverRun.die();
     await act().catch(() => undefined);
     await nextTurn();
-    this.life = liveOn(this.db, new ManualClock(clock.now() + downMs));
-    await recover(this.life);
-    await this.life.open();
+    this.serverRun = startRun(this.db, new ManualClock(clock.now() + downMs));
+    await recover(this.serverRun);
+    await this.serverRun.open();
   }
 
   /**
    * Advances the clock. While nothing is due, the clock jumps, so that the check of each minute is not simulated.
    */
   async pass(ms: number): Promise<void> {
-    const { clock } = this.life;
+    const { clock } = this.serverRun;
     const end = clock.now() + ms;
     while (clock.now() < end) {
       const next = Math.min(end, this.#nextTime() ?? Infinity);
@@ -155,8 +155,8 @@ export class World {
 
   /** Moves the clock without timers, as a sleep of the machine or a change of its clock does. */
   async jump(ms: number): Promise<void> {
-    this.life.clock.jump(ms);
-    this.life.clock.advance(MINUTE);
+    this.serverRun.clock.jump(ms);
+    this.serverRun.clock.advance(MINUTE);
     await this.#untilLooked({ isAnew: true });
   }
 
@@ -166,7 +166,7 @@ export class World {
     while (systemClock.monotonic() < late) {
       await nextTurn();
       // Fires a timer that was set for the current time.
-      this.life.clock.advance(0);
+      this.serverRun.clock.advance(0);
       const next = this.#nextTime();
       // A read ends once all rows that it saw are on disk and their events are published.
       if ((next === null || next > this.now()) && !(isAnew && this.#ahead() > 0))
@@ -178,18 +178,18 @@ export class World {
   }
 
   #nextTime(): number | null {
-    const { queue, holds } = this.life;
+    const { queue, holds } = this.serverRun;
     const times = this.db.peek((rx) => [queue.nextAt(rx), holds.nextEnd(rx)]);
     const next = Math.min(...times.map((at) => at ?? Infinity));
     return next === Infinity ? null : next;
   }
 
   #ahead(): number {
-    return this.db.peek((rx) => this.life.queue.settledAfter(rx, this.now() + DAY).length);
+    return this.db.peek((rx) => this.serverRun.queue.settledAfter(rx, this.now() + DAY).length);
   }
 
   close(): Promise<void> {
-    this.life.die();
+    this.serverRun.die();
     return this.db.close();
   }
 }
@@ -197,7 +197,7 @@ export class World {
 const defaults = { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 
 /** Builds the queue and its inbox as a start of the server does. */
-function liveOn(db: Database, clock: ManualClock) {
+function startRun(db: Database, clock: ManualClock) {
   const ids = systemIds;
   const logger = createLog({
     level: 'error',
@@ -253,7 +253,7 @@ function liveOn(db: Database, clock: ManualClock) {
 }
 
 /** Fails the turns that the last life has left, as a start of the server does. */
-async function recover({ db, store, log, inbox, clock }: Life): Promise<void> {
+async function recover({ db, store, log, inbox, clock }: ServerRun): Promise<void> {
   const error = { code: 'runtime_restarted', message: 'the server died' };
   await db.transact((tx) => {
     for (const turn of store.unfinishedTurns(tx)) {

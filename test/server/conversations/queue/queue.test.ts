@@ -90,13 +90,13 @@ it('Entries and messages to a session wait in one line, in order of arrival.', a
   await say('m2');
   await say('m3');
   running.end(completed);
-  const told: string[] = [];
+  const prompts: string[] = [];
   for (let turns = 0; turns < 3; turns++) {
     const turn = await harness().provider.nextTurn();
-    told.push([...turn.text.matchAll(/[mq]\d/g)].join(' '));
+    prompts.push([...turn.text.matchAll(/[mq]\d/g)].join(' '));
     turn.end(completed);
   }
-  expect(told).toEqual(['m1', 'q1', 'm2 m3']);
+  expect(prompts).toEqual(['m1', 'q1', 'm2 m3']);
 });
 
 it('An entry with a time waits for it, and its turn begins once.', async () => {

@@ -13,7 +13,7 @@ const IDLE_MS = 900_000;
  */
 function poolOf(max: number) {
   const clock = new ManualClock();
-  const told: string[] = [];
+  const notices: string[] = [];
   const opened: string[] = [];
   const pool = new AgentPool({
     clock,
@@ -43,7 +43,7 @@ function poolOf(max: number) {
   const lease = async (id: string) => {
     const sink = {
       update: (update: AgentUpdate) => {
-        if (update.type === 'notice') told.push(`${id} ${update.code}`);
+        if (update.type === 'notice') notices.push(`${id} ${update.code}`);
       },
     } as never;
     const { signal } = new AbortController();
@@ -51,7 +51,7 @@ function poolOf(max: number) {
       sessionOf(id),
       () => sink,
       signal,
-      (why) => told.push(`${id} waits: ${why}`),
+      (why) => notices.push(`${id} waits: ${why}`),
     );
   };
   const start = async (...ids: string[]) => {
@@ -61,18 +61,18 @@ function poolOf(max: number) {
   const tryStart = (id: string) =>
     pool.tryStart(sessionOf(id), () => ({}) as never, new AbortController().signal);
   const isLive = (id: string) => pool.find(id) !== undefined;
-  return { pool, clock, told, opened, lease, tryStart, start, isLive };
+  return { pool, clock, notices, opened, lease, tryStart, start, isLive };
 }
 
 it('Agents that cannot be ended when idle take at most half of the slots, so that a turn of any other agent starts.', async () => {
-  const { pool, told, lease, start, isLive, clock } = poolOf(4);
+  const { pool, notices, lease, start, isLive, clock } = poolOf(4);
   await start('a/lasting/1', 'b/lasting/1');
   const third = lease('c/lasting/1');
   await start('c/plain/1', 'd/plain/1', 'e/plain/1');
   expect(isLive('c/lasting/1')).toBe(false);
   expect(pool.waiting).toMatchObject([{ session_id: 'c/lasting/1', waited_ms: 0 }]);
   clock.advance(5000);
-  expect(told).toEqual([
+  expect(notices).toEqual([
     'c/lasting/1 waits: sessions that cannot be resumed already use 2 agents, and may use at most 2 of the 4 agents that providers.max_live allows: 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
   ]);
   expect(pool.waiting[0]?.reason).toContain('a/lasting/1');
@@ -80,29 +80,29 @@ it('Agents that cannot be ended when idle take at most half of the slots, so tha
   clock.advance(IDLE_MS);
   await third;
   expect([isLive('a/lasting/1'), isLive('b/lasting/1')]).toEqual([false, true]);
-  expect(told).toContain('a/lasting/1 agent_ended');
+  expect(notices).toContain('a/lasting/1 agent_ended');
   expect(pool.waiting).toEqual([]);
   await pool.endAll();
 });
 
 it('An idle agent that cannot be resumed lives on for as long as no turn waits for its slot.', async () => {
-  const { pool, start, clock, isLive, told } = poolOf(4);
+  const { pool, start, clock, isLive, notices } = poolOf(4);
   await start('a/lasting/1');
   clock.advance(10 * IDLE_MS);
   await start('b/plain/1', 'c/plain/1', 'd/plain/1', 'e/plain/1');
   expect([isLive('a/lasting/1'), isLive('b/plain/1')]).toEqual([true, false]);
-  expect(told).toEqual([]);
+  expect(notices).toEqual([]);
   await pool.endAll();
 });
 
 it('A session and all that its agents have spawned take at most three quarters of the slots; others pass them in the queue.', async () => {
-  const { pool, lease, clock, told } = poolOf(4);
+  const { pool, lease, clock, notices } = poolOf(4);
   const first = await lease('a/plain/1');
   await Promise.all([lease('a/plain/2'), lease('a/plain/3')]);
   const waits = [lease('a/plain/4'), lease('a/plain/5')];
   await lease('b/plain/1');
   clock.advance(5000);
-  expect(told[0]).toContain(
+  expect(notices[0]).toContain(
     'a/plain/4 waits: session a and its spawned sessions already use 3 agents, and may use at most 3 of the 4 agents',
   );
   expect(pool.waiting.map(({ session_id }) => session_id)).toEqual(['a/plain/4', 'a/plain/5']);

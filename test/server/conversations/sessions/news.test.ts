@@ -145,9 +145,11 @@ it('PATCH of a session changes the fields of its body, appends one event, and an
   expect(await harness.session(session.id)).toEqual(body);
   expect((await patch(harness, session, change)).body).toEqual(body);
   expect((await patch(harness, session, {})).body).toEqual(body);
-  const told = (await harness.events(session.id)).filter(({ kind }) => kind === 'session.updated');
+  const updates = (await harness.events(session.id)).filter(
+    ({ kind }) => kind === 'session.updated',
+  );
   const { metadata: _metadata, ...inEvents } = body;
-  expect(told.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
+  expect(updates.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
   const before = { title: null, pinned: false, snoozed_until: null, muted: false };
   const undone = await patch(harness, session, before);
   expect(undone.body).toMatchObject(before);

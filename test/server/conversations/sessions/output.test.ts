@@ -23,7 +23,7 @@ interface Given extends TestStore {
   errors: unknown[];
   events: () => UntypedEvent[];
   /** Kind, offset and text of each event. */
-  told: () => [kind: string, offset: unknown, text: unknown][];
+  emitted: () => [kind: string, offset: unknown, text: unknown][];
   say: (text: string, ref?: string) => Promise<void> | undefined;
   close: (status?: Parameters<TurnOutput['close']>[1]) => Promise<ReturnType<TurnOutput['close']>>;
   items: () => Item[];
@@ -48,8 +48,14 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const onToolEnded = () => undefined;
-  const told = { onError, onToolEnded, onUsage: () => undefined };
-  const output = new TurnOutput({ ...base, ids: systemIds, scope: place, costBefore, ...told });
+  const callbacks = { onError, onToolEnded, onUsage: () => undefined };
+  const output = new TurnOutput({
+    ...base,
+    ids: systemIds,
+    scope: place,
+    costBefore,
+    ...callbacks,
+  });
   const events = () =>
     pageOf(
       log,
@@ -62,7 +68,7 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
     output,
     errors,
     events,
-    told: () => events().map(({ kind, payload }) => [kind, payload.offset, payload.text]),
+    emitted: () => events().map(({ kind, payload }) => [kind, payload.offset, payload.text]),
     say: (text, ref) =>
       output.accept({ type: 'message', text, ...(ref === undefined ? {} : { ref }) }),
     close: (status = 'completed') => db.transact((tx) => output.close(tx, status)),
@@ -77,33 +83,33 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
 }
 
 test('The first delta of an item is written at once.', async () => {
-  const { say, told } = await openOutput();
+  const { say, emitted } = await openOutput();
   void say('Hello');
-  expect(told()).toEqual([['message.delta', 0, 'Hello']]);
+  expect(emitted()).toEqual([['message.delta', 0, 'Hello']]);
 });
 
 test('Later text is joined during an earlier write.', async () => {
-  const { say, told, arrive } = await openOutput();
+  const { say, emitted, arrive } = await openOutput();
   for (const text of ['a', 'b', 'c', 'd']) void say(text);
-  expect(told()).toHaveLength(1);
+  expect(emitted()).toHaveLength(1);
   await arrive();
-  expect(told()).toEqual([
+  expect(emitted()).toEqual([
     ['message.delta', 0, 'a'],
     ['message.delta', 1, 'bcd'],
   ]);
   await arrive();
-  expect(told()).toHaveLength(2);
+  expect(emitted()).toHaveLength(2);
   void say('e');
-  expect(told().at(-1)).toEqual(['message.delta', 4, 'e']);
+  expect(emitted().at(-1)).toEqual(['message.delta', 4, 'e']);
 });
 
 test('Joined text is written in the transaction of an approval that follows it.', async () => {
-  const { say, told, output, db } = await openOutput();
+  const { say, emitted, output, db } = await openOutput();
   void say('a');
   void say('b');
-  expect(told()).toHaveLength(1);
+  expect(emitted()).toHaveLength(1);
   const stored = db.transact((tx) => output.storeText(tx));
-  expect(told()).toEqual([
+  expect(emitted()).toEqual([
     ['message.delta', 0, 'a'],
     ['message.delta', 1, 'b'],
   ]);
@@ -123,28 +129,28 @@ test('An output is broken if the transaction of an approval is lost with its tex
 });
 
 test('Joined text is written once it has 8 KiB.', async () => {
-  const { say, told } = await openOutput();
+  const { say, emitted } = await openOutput();
   void say('a');
   void say('€'.repeat(2730));
-  expect(told()).toHaveLength(1);
+  expect(emitted()).toHaveLength(1);
   void say('bc');
-  expect(told().at(-1)).toEqual(['message.delta', 1, `${'€'.repeat(2730)}bc`]);
+  expect(emitted().at(-1)).toEqual(['message.delta', 1, `${'€'.repeat(2730)}bc`]);
 });
 
 test('An empty text is not written and starts no item.', async () => {
-  const { say, told } = await openOutput();
+  const { say, emitted } = await openOutput();
   void say('');
-  expect(told()).toEqual([]);
+  expect(emitted()).toEqual([]);
 });
 
 test('A text with another ref or of another kind is another item, and the former item is closed first.', async () => {
-  const { say, told, output, items } = await openOutput();
+  const { say, emitted, output, items } = await openOutput();
   void say('one', 'a');
   void say(' more', 'a');
   void say('two', 'b');
   void output.accept({ type: 'reasoning', text: 'hm' });
   void say('three', 'b');
-  expect(told()).toEqual([
+  expect(emitted()).toEqual([
     ['message.delta', 0, 'one'],
     ['message.delta', 3, ' more'],
     ['message.completed', 0, 'one more'],
@@ -163,12 +169,12 @@ test('A text with another ref or of another kind is another item, and the former
 });
 
 test('A text without a ref continues the current item.', async () => {
-  const { say, told, arrive } = await openOutput();
+  const { say, emitted, arrive } = await openOutput();
   void say('one', 'a');
   void say(' more');
   void say(' and more', 'a');
   await arrive();
-  expect(told().map(([, , text]) => text)).toEqual(['one', ' more and more']);
+  expect(emitted().map(([, , text]) => text)).toEqual(['one', ' more and more']);
 });
 
 test.for([
@@ -186,41 +192,41 @@ test.for([
 ] as const)(
   'Waiting text is written before $what, so that the log keeps the order of the agent.',
   async ({ update, kinds }) => {
-    const { say, told, output, arrive } = await openOutput();
+    const { say, emitted, output, arrive } = await openOutput();
     void say('a');
     void say('b');
     void output.accept(update as unknown as OutputUpdate);
-    expect(told().map(([kind]) => kind)).toEqual(['message.delta', 'message.delta', ...kinds]);
-    expect(told()[1]?.[2]).toBe('b');
+    expect(emitted().map(([kind]) => kind)).toEqual(['message.delta', 'message.delta', ...kinds]);
+    expect(emitted()[1]?.[2]).toBe('b');
     await arrive();
-    expect(told()).toHaveLength(2 + kinds.length);
+    expect(emitted()).toHaveLength(2 + kinds.length);
   },
 );
 
 test('A character in two halves is not split, however late its second half comes.', async () => {
-  const { say, told, arrive, close } = await openOutput();
+  const { say, emitted, arrive, close } = await openOutput();
   const [high = '', low = ''] = '💥';
   expect(high + low).toBe('💥');
   const [first, second] = ['💥'.slice(0, 1), '💥'.slice(1)];
   void say(`a${first}`);
-  expect(told()).toEqual([['message.delta', 0, 'a']]);
+  expect(emitted()).toEqual([['message.delta', 0, 'a']]);
   await arrive();
   void say(`${second}b${first}`);
   await arrive();
-  expect(told().slice(1)).toEqual([['message.delta', 1, '💥b']]);
+  expect(emitted().slice(1)).toEqual([['message.delta', 1, '💥b']]);
   void say(second);
   await close();
-  expect(told().slice(2)).toEqual([
+  expect(emitted().slice(2)).toEqual([
     ['message.delta', 6, '💥'],
     ['message.completed', 0, 'a💥b💥'],
   ]);
 });
 
 test('A half of a character that is never completed is part of the text.', async () => {
-  const { say, told, close, items } = await openOutput();
+  const { say, emitted, close, items } = await openOutput();
   void say('a\ud83d');
   expect(await close()).toMatchObject({ text: 'a\ud83d' });
-  expect(told().at(-1)).toEqual(['message.completed', 0, 'a\ud83d']);
+  expect(emitted().at(-1)).toEqual(['message.completed', 0, 'a\ud83d']);
   expect(items()[0]?.text).toBe('a\ud83d');
 });
 
@@ -297,16 +303,17 @@ test('Offsets of deltas are bytes that add up to the whole text, whatever its pi
 
 test('A tool starts with its first update, reports only changes, and ends with its whole output.', async () => {
   const { output, events, items } = await openOutput();
-  const tell = (change: object) => void output.accept({ type: 'tool', ref: 'call-1', change });
-  tell({ title: 'run ls', kind: 'execute', input: { command: 'ls' } });
-  tell({ title: 'run ls' });
-  tell({ status: 'running' });
-  tell({ output: 'one\n' });
-  tell({ output: 'one\ntwü\n' });
-  tell({ output: 'one\ntwü\n' });
-  tell({ output: 'one\ntwü\nthree\n' });
-  tell({ output: 'new' });
-  tell({ status: 'completed', output: 'new and whole' });
+  const updateTool = (change: object) =>
+    void output.accept({ type: 'tool', ref: 'call-1', change });
+  updateTool({ title: 'run ls', kind: 'execute', input: { command: 'ls' } });
+  updateTool({ title: 'run ls' });
+  updateTool({ status: 'running' });
+  updateTool({ output: 'one\n' });
+  updateTool({ output: 'one\ntwü\n' });
+  updateTool({ output: 'one\ntwü\n' });
+  updateTool({ output: 'one\ntwü\nthree\n' });
+  updateTool({ output: 'new' });
+  updateTool({ status: 'completed', output: 'new and whole' });
   const tool = {
     call_ref: 'call-1',
     title: 'run ls',
@@ -333,13 +340,13 @@ test('A tool starts with its first update, reports only changes, and ends with i
 });
 
 test('A tool whose first update is its last one starts and ends in one transaction.', async () => {
-  const { output, told } = await openOutput();
+  const { output, emitted } = await openOutput();
   void output.accept({
     type: 'tool',
     ref: 't',
     change: { title: 'x', status: 'failed', output: 'no' },
   });
-  expect(told().map(([kind]) => kind)).toEqual(['tool.started', 'tool.completed']);
+  expect(emitted().map(([kind]) => kind)).toEqual(['tool.started', 'tool.completed']);
 });
 
 test('A tool that has ended ignores later updates.', async () => {
@@ -547,7 +554,7 @@ test('A turn whose end is not stored continues, and ends like a turn without tha
     void output.accept({ type: 'tool', ref: 't', change: { output: 'ab' } });
   }
   expect(await given.close()).toEqual(await untried.close());
-  expect(given.told()).toEqual(untried.told());
+  expect(given.emitted()).toEqual(untried.emitted());
   const shown = ({ items }: Given) => items().map(({ kind, status, text }) => [kind, status, text]);
   expect(shown(given)).toEqual(shown(untried));
 });
@@ -565,7 +572,7 @@ test('An end that was not stored can be stored again, with the same result.', as
   const end = (one: Given) =>
     db.transact((tx) => one.output.close(tx, 'completed', { output_tokens: 2 }));
   expect(await end(given)).toEqual(await end(untried));
-  expect(given.told()).toEqual(untried.told());
+  expect(given.emitted()).toEqual(untried.emitted());
 });
 
 /** Closes the items of a killed server, as the next start does, and returns them. */

@@ -21,7 +21,7 @@ interface Left {
   turnId: string;
   approvals: Approval[];
   /** Number of events of the session before the kill. */
-  told: number;
+  eventsBefore: number;
 }
 
 /** A session whose agent has asked for these. */
@@ -33,13 +33,13 @@ async function ask(harness: Harness, requests: Partial<AgentRequest>[] = [{}]): 
     void turn.ask(request);
     approvals.push(await harness.asked(sessionId, approvals.length + 1));
   }
-  const told = (await harness.events(sessionId)).length;
-  return { sessionId, turnId, approvals, told };
+  const eventsBefore = (await harness.events(sessionId)).length;
+  return { sessionId, turnId, approvals, eventsBefore };
 }
 
 /** The kinds of what happened to the session since the new start. */
-async function news(harness: Harness, { sessionId, told }: Left): Promise<string[]> {
-  return kinds((await harness.events(sessionId)).slice(told));
+async function news(harness: Harness, { sessionId, eventsBefore }: Left): Promise<string[]> {
+  return kinds((await harness.events(sessionId)).slice(eventsBefore));
 }
 
 function first({ approvals }: Left): Approval {
@@ -122,7 +122,7 @@ it('A kept approval has at most its whole time left if the clock was set back.',
 
 it('A kept approval expires beside one whose time has passed: the turn is interrupted.', async () => {
   const clock = new ManualClock();
-  const [harness, { sessionId, told }] = await afterCrash(
+  const [harness, { sessionId, eventsBefore }] = await afterCrash(
     async (harness) => {
       const { id: sessionId } = await harness.open();
       const turn = await harness.startTurn({ id: sessionId });
@@ -131,7 +131,7 @@ it('A kept approval expires beside one whose time has passed: the turn is interr
       harness.clock.advance(50_000);
       void turn.ask({ title: 'another' });
       await harness.asked(sessionId, 2);
-      return { sessionId, told: (await harness.events(sessionId)).length };
+      return { sessionId, eventsBefore: (await harness.events(sessionId)).length };
     },
     {
       before: { clock, config: { approvals: { timeout_ms: 60_000 } } },
@@ -141,7 +141,7 @@ it('A kept approval expires beside one whose time has passed: the turn is interr
   expect((await harness.recovery()).approvals_kept).toHaveLength(2);
   harness.clock.advance(0);
   await harness.until(({ kind }) => kind === 'turn.interrupted');
-  const resolved = (await harness.events(sessionId)).slice(told, told + 2);
+  const resolved = (await harness.events(sessionId)).slice(eventsBefore, eventsBefore + 2);
   expect(resolved.map(({ payload }) => payload.approval)).toMatchObject([
     { status: 'expired' },
     { status: 'cancelled' },
@@ -150,7 +150,7 @@ it('A kept approval expires beside one whose time has passed: the turn is interr
 });
 
 it('A kept approval is not requested again: earlier items are closed, and nothing else happens.', async () => {
-  const [harness, { id, told }] = await afterCrash(async (harness) => {
+  const [harness, { id, eventsBefore }] = await afterCrash(async (harness) => {
     const { id } = await harness.open();
     const turn = await harness.startTurn({ id });
     void turn.sink.update({ type: 'message', text: 'I want to ' });
@@ -161,10 +161,10 @@ it('A kept approval is not requested again: earlier items are closed, and nothin
     });
     void turn.ask();
     await harness.asked(id);
-    return { id, told: kinds(await harness.events(id)) };
+    return { id, eventsBefore: kinds(await harness.events(id)) };
   });
   const events = await harness.events(id);
-  expect(kinds(events)).toEqual([...told, 'tool.completed']);
+  expect(kinds(events)).toEqual([...eventsBefore, 'tool.completed']);
   expect(events.at(-1)?.payload).toMatchObject({ status: 'interrupted' });
   expect((await harness.session(id)).status).toBe('waiting_for_approval');
   expect(harness.provider.agents).toHaveLength(0);

@@ -75,9 +75,9 @@ it('Each unfinished turn has exactly one fate in the plan, and no other turn has
     fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
       const found = foundOf(all);
       const { startTurns, failTurns, keepTurns, orphanTurns } = planRecovery(found);
-      const fated = [...startTurns, ...failTurns, ...keepTurns, ...orphanTurns];
+      const planned = [...startTurns, ...failTurns, ...keepTurns, ...orphanTurns];
       const ids = (turns: readonly Turn[]) => turns.map(({ turn_id }) => turn_id).toSorted();
-      expect(ids(fated)).toEqual(ids(found.unfinishedTurns));
+      expect(ids(planned)).toEqual(ids(found.unfinishedTurns));
     }),
   );
 });
@@ -88,10 +88,10 @@ it('The fate of each turn is the one in the table.', () => {
       const found = foundOf([one]);
       if (!isOpen(one.turnStatus)) return;
       const plan = planRecovery(found);
-      const fate = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
+      const outcome = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
         (name) => plan[name].length > 0,
       );
-      expect(fate).toBe(fateByTable(one));
+      expect(outcome).toBe(outcomeByTable(one));
     }),
     { numRuns: 500 },
   );
@@ -142,7 +142,7 @@ function idsOf(sessions: readonly Session[]): string[] {
 }
 
 /** The fates once more, as a table. */
-function fateByTable({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
+function outcomeByTable({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
   if (interrupted || turnStatus === 'running') return 'failTurns';
   if (turnStatus === 'accepted') return 'startTurns';
   const pending = all.filter(({ status }) => status === 'pending');

@@ -19,7 +19,7 @@ test('Older events of closed and of open sessions are removed, and newer ones st
   // With what closes an item go its deltas.
   expect(archive.left(ofSession('old-open'))).toEqual([]);
   expect(left.slice(0, young.length)).toEqual(seqsOf(young));
-  expect(archive.told().map(({ reason }) => reason)).toEqual([
+  expect(archive.trimmedPayloads().map(({ reason }) => reason)).toEqual([
     'max_age_days',
     'max_age_days',
     'max_age_days',
@@ -49,7 +49,7 @@ test('No event of an unfinished turn is removed, however long the turn lasts.', 
   await archive.retain();
   const [created, ...unfinished] = seqsOf(events);
   expect(archive.left(ofSession('running'))).toEqual([...unfinished, asked?.seq]);
-  expect(archive.told()).toMatchObject([{ events: 1, trimmed_seq: created }]);
+  expect(archive.trimmedPayloads()).toMatchObject([{ events: 1, trimmed_seq: created }]);
 });
 
 test('The age of a closed session counts from its end, so that all its events stay together.', async () => {
@@ -74,7 +74,7 @@ test('A pass without old events removes nothing, and writes nothing.', async () 
   archive.settings.max_age_days = 1;
   await archive.retain();
   expect(archive.left()).toEqual(seqsOf(archive.appended));
-  expect(archive.told()).toEqual([]);
+  expect(archive.trimmedPayloads()).toEqual([]);
 });
 
 // The session that was opened first is looked at alone, and it is too young: the step ends there.

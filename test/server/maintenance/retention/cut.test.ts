@@ -47,7 +47,8 @@ function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
   }));
 }
 
-const toldOf = ({ told }: Archive) => told().reduce((sum, { events }) => sum + events, 0);
+const trimmedEventsOf = ({ trimmedPayloads }: Archive) =>
+  trimmedPayloads().reduce((sum, { events }) => sum + events, 0);
 
 test('A pass continues after a restart, wherever it was cut, and counts nothing twice.', async () => {
   const own = testDirectory('cut');
@@ -65,15 +66,17 @@ test('A pass continues after a restart, wherever it was cut, and counts nothing 
 
   for (let cut = 1; cut <= uncut.steps; cut++) {
     copyTo('cut');
-    const passes = { told: 0 };
+    const passes = { trimmedPayloads: 0 };
     for (const signal of [new AbortedAt(cut), new AbortController().signal]) {
       await using archive = await openArchive(at('cut'));
       await retain(archive, signal);
-      passes.told += toldOf(archive);
+      passes.trimmedPayloads += trimmedEventsOf(archive);
       if (signal instanceof AbortedAt) continue;
       expect(stateOf(archive, last)).toEqual(expected);
       // The events that tell of it are not counted.
-      expect(passes.told).toBe(last - archive.left().filter((seq) => seq <= last).length);
+      expect(passes.trimmedPayloads).toBe(
+        last - archive.left().filter((seq) => seq <= last).length,
+      );
     }
   }
 });

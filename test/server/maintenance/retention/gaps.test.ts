@@ -40,10 +40,10 @@ async function letGo(
 ) {
   retain(harness, { max_bytes: Math.round(used * kept) });
   const trimmed_seq = gone.at(-1) ?? 0;
-  const told = await harness.until(
+  const trimmedEvent = await harness.until(
     ({ kind, payload }) => kind === 'storage.trimmed' && payload.trimmed_seq === trimmed_seq,
   );
-  return { trimmed_seq, last: told.seq };
+  return { trimmed_seq, last: trimmedEvent.seq };
 }
 
 type Gone = Awaited<ReturnType<typeof twoSessions>> & Awaited<ReturnType<typeof letGo>>;
@@ -172,12 +172,12 @@ test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost even
   const { harness, gone: written } = trimmed();
   const { trimmed_seq } = written;
   const header = async (path: string) => (await harness.get(path)).headers.get('x-trimmed-seq');
-  const told = String(trimmed_seq);
-  expect(await header('/v1/events')).toBe(told);
-  expect(await header('/v1/events?limit=1')).toBe(told);
-  expect(await header('/v1/events?kind=turn.*')).toBe(told);
-  expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(told);
-  expect(await header('/v1/sessions/gone/events')).toBe(told);
+  const trimmedEvent = String(trimmed_seq);
+  expect(await header('/v1/events')).toBe(trimmedEvent);
+  expect(await header('/v1/events?limit=1')).toBe(trimmedEvent);
+  expect(await header('/v1/events?kind=turn.*')).toBe(trimmedEvent);
+  expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(trimmedEvent);
+  expect(await header('/v1/sessions/gone/events')).toBe(trimmedEvent);
   expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
   expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
   expect(await header('/v1/sessions/left/events')).toBe(null);

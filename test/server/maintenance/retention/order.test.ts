@@ -161,13 +161,13 @@ test('The event names exactly the removed data of a closed session.', async () =
   const first = await archive.fill('first', { bulk: 1200 });
   await archive.fill('open', { end: 'ready' });
   await retainNothing(archive);
-  const told = archive.told().filter(({ closed_session_id: id }) => id === 'first');
-  expect(told.map(({ events }) => events)).toEqual([500, 500, first.length - 1000, 0]);
-  expect(told.slice(0, 3).map(({ trimmed_seq: seq }) => seq)).toEqual(
+  const payloads = archive.trimmedPayloads().filter(({ closed_session_id: id }) => id === 'first');
+  expect(payloads.map(({ events }) => events)).toEqual([500, 500, first.length - 1000, 0]);
+  expect(payloads.slice(0, 3).map(({ trimmed_seq: seq }) => seq)).toEqual(
     [499, 999, first.length - 1].map((at) => first[at]?.seq),
   );
   // The last step took what its turns said.
-  expect(told.map(({ is_whole }) => is_whole)).toEqual([false, false, false, true]);
+  expect(payloads.map(({ is_whole }) => is_whole)).toEqual([false, false, false, true]);
 });
 
 test('The event names exactly the removed data of open sessions.', async () => {
@@ -176,10 +176,10 @@ test('The event names exactly the removed data of open sessions.', async () => {
   await archive.fill('b', { end: 'ready', bulk: 700 });
   const before = archive.appended.slice();
   await retainTightly(archive);
-  const told = archive.told();
-  expect(sum(told.map(({ events }) => events))).toBe(gone(archive, before).length);
-  expect(told.at(-1)?.trimmed_seq).toBe(gone(archive, before).at(-1));
-  for (const { reason, closed_session_id: closed = null } of told)
+  const payloads = archive.trimmedPayloads();
+  expect(sum(payloads.map(({ events }) => events))).toBe(gone(archive, before).length);
+  expect(payloads.at(-1)?.trimmed_seq).toBe(gone(archive, before).at(-1));
+  for (const { reason, closed_session_id: closed = null } of payloads)
     expect([reason, closed]).toEqual(['max_bytes', null]);
 });
 
@@ -190,7 +190,7 @@ test('storage.trimmed counts exactly the removed events, over many passes.', asy
     await archive.fill(`open${round}`, { end: 'ready', bulk: 150 });
     await retainTightly(archive);
   }
-  const counted = sum(archive.told().map(({ events }) => events));
+  const counted = sum(archive.trimmedPayloads().map(({ events }) => events));
   // A later pass may remove the storage.trimmed events of earlier passes, without counting them.
   const others = archive.appended.filter(({ kind }) => kind !== 'storage.trimmed');
   expect(counted).toBe(gone(archive, others).length);

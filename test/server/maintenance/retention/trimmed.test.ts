@@ -133,9 +133,9 @@ describe.for([
           for (const { own, due = [], read } of followers) {
             expect(read.seqs).toEqual([...new Set(read.seqs)].toSorted((a, b) => a - b));
             const got = new Set(read.seqs);
-            const isTold = (seq: number) =>
+            const isInGap = (seq: number) =>
               read.gaps.some(({ after, trimmed }) => after < seq && seq <= trimmed);
-            expect(due.filter((seq) => !got.has(seq) && !isTold(seq))).toEqual([]);
+            expect(due.filter((seq) => !got.has(seq) && !isInGap(seq))).toEqual([]);
             for (const { trimmed } of read.gaps) {
               expect(own()).toContain(trimmed);
               expect(left.has(trimmed)).toBe(false);

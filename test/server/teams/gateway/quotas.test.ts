@@ -100,8 +100,8 @@ it('The limit counts members whose worktrees are being created, and a refused me
   for (const { error } of replies.filter(({ ok }) => !ok)) expect(error.code).toBe('limit_reached');
   const worktrees = await harness.get<{ status: string }[]>('/v1/worktrees');
   expect(worktrees.body.map(({ status }) => status)).toEqual(['active', 'active']);
-  const told = await harness.get<RuntimeEventRecord[]>(`${teamHarness.path}/events`);
-  expect(kinds(told.body)).not.toContain('team.spawn_failed');
+  const events = await harness.get<RuntimeEventRecord[]>(`${teamHarness.path}/events`);
+  expect(kinds(events.body)).not.toContain('team.spawn_failed');
 });
 
 const options = { config: { approvals: { max_pending_per_session: 2 } } };

@@ -84,7 +84,7 @@ it('The failure of a tool is a result that the model sees.', async () => {
 });
 
 it('Rising progress is reported only to a caller with a progress token.', async () => {
-  const told: Progress[] = [];
+  const reports: Progress[] = [];
   const halfway = Promise.withResolvers<void>();
   const client = await connectClient(async (_tool, _args, _gone) => {
     await halfway.promise;
@@ -92,15 +92,15 @@ it('Rising progress is reported only to a caller with a progress token.', async 
   });
   await client.callTool({ name: 'cadre_process_run' }, undefined, {
     onprogress: (progress) => {
-      told.push(progress);
-      if (told.length === 2) halfway.resolve();
+      reports.push(progress);
+      if (reports.length === 2) halfway.resolve();
     },
   });
-  expect(told.length).toBeGreaterThanOrEqual(2);
-  expect(told.map(({ progress }) => progress)).toEqual(told.map((_, n) => n));
-  const before = told.length;
+  expect(reports.length).toBeGreaterThanOrEqual(2);
+  expect(reports.map(({ progress }) => progress)).toEqual(reports.map((_, n) => n));
+  const before = reports.length;
   await client.callTool({ name: 'cadre_process_run' });
-  expect(told).toHaveLength(before);
+  expect(reports).toHaveLength(before);
 });
 
 /** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */

@@ -207,7 +207,7 @@ test('A process without on_exit starts no turn at its end.', async () => {
   expect(await turnsOf(given, session_id)).toEqual([]);
 });
 
-const LIVES = atLength(2, 4, 4);
+const RUNS = atLength(2, 4, 4);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 test(
@@ -221,7 +221,7 @@ test(
       const { id: session_id } = await openSession(server.client, place.path);
       const notify = { session_id, on_exit: 'notify' as const };
       const taken: string[] = [];
-      for (let life = 0; life < LIVES; life++) {
+      for (let runIndex = 0; runIndex < RUNS; runIndex++) {
         for (let i = 0; i < 6; i++) {
           const command = `sleep 0.0${random.between(0, 9)}`;
           taken.push((await run(server, command, notify)).process_id);
@@ -233,14 +233,14 @@ test(
         await server.end('SIGKILL');
         server = await startServer(place.path);
       }
-      const told = async () => {
+      const noticesInTurns = async () => {
         const turns = await turnsOf(server, session_id);
         const over = turns.every(({ ended_at }) => ended_at !== null);
         const text = turns.map(textOf).join('\n');
         return { over, times: taken.map((id) => text.split(`Process ${id} ended`).length - 1) };
       };
       await expect
-        .poll(told, { interval: 50, timeout: scaled(15_000), message: `SEED=${seed}` })
+        .poll(noticesInTurns, { interval: 50, timeout: scaled(15_000), message: `SEED=${seed}` })
         .toEqual({ over: true, times: taken.map(() => 1) });
       for (const process_id of taken)
         expect(await get(server, { process_id })).toMatchObject({ notice: 'delivered' });

@@ -13,7 +13,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 const MIB = 1024 * 1024;
 const BUDGET = 256 * 1024;
 
-interface Told extends OutputPayload {
+interface Announced extends OutputPayload {
   at: number;
 }
 
@@ -21,7 +21,7 @@ interface Told extends OutputPayload {
 interface Pipes {
   clock: ManualClock;
   output: ProcessOutput;
-  told: Told[];
+  announced: Announced[];
   /** Prints; resolves once the output is in the file. */
   print(bytes: Buffer | string, stream?: StreamName): Promise<void>;
   /** Prints, and advances the clock until the output is reported. */
@@ -33,13 +33,13 @@ interface Pipes {
 async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * MIB) {
   await using place = tempDirectory('output');
   const clock = new ManualClock();
-  const told: Told[] = [];
+  const announced: Announced[] = [];
   const taken: (() => void)[] = [];
   const output = new ProcessOutput({
     pathOf: (stream) => path.join(place.path, stream),
     capBytes,
     clock,
-    announce: (news) => void told.push({ ...news, at: clock.monotonic() }),
+    announce: (news) => void announced.push({ ...news, at: clock.monotonic() }),
     onChunk: () => taken.shift()?.(),
     onError(error) {
       throw error;
@@ -55,7 +55,7 @@ async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * 
   await test({
     clock,
     output,
-    told,
+    announced,
     print,
     async printAndWait(bytes, stream) {
       await print(bytes, stream);
@@ -70,30 +70,32 @@ async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * 
 }
 
 test('Output is reported 100 ms after its first byte, together with the output until then.', () =>
-  withPipes(async ({ clock, print, told, end }) => {
+  withPipes(async ({ clock, print, announced, end }) => {
     await print('one ');
     clock.advance(60);
     await print('two ');
     clock.advance(39);
-    expect(told).toEqual([]);
+    expect(announced).toEqual([]);
     clock.advance(1);
-    expect(told).toEqual([{ stream: 'stdout', offset: 0, bytes: 8, text: 'one two ', at: 100 }]);
+    expect(announced).toEqual([
+      { stream: 'stdout', offset: 0, bytes: 8, text: 'one two ', at: 100 },
+    ]);
     await print('three');
     await print('!', 'stderr');
     clock.advance(100);
-    expect(told.slice(1)).toEqual([
+    expect(announced.slice(1)).toEqual([
       { stream: 'stdout', offset: 8, bytes: 5, text: 'three', at: 200 },
       { stream: 'stderr', offset: 0, bytes: 1, text: '!', at: 200 },
     ]);
     await end();
-    expect(told).toHaveLength(3);
+    expect(announced).toHaveLength(3);
   }));
 
 test('An event of output has at most its first 4 KiB.', () =>
-  withPipes(async ({ printAndWait, told, end }) => {
+  withPipes(async ({ printAndWait, announced, end }) => {
     await printAndWait('x'.repeat(5000));
     await printAndWait('y'.repeat(4096));
-    expect(told).toMatchObject([
+    expect(announced).toMatchObject([
       { offset: 0, bytes: 5000, text: 'x'.repeat(4096) },
       { offset: 5000, bytes: 4096, text: 'y'.repeat(4096) },
     ]);
@@ -101,17 +103,17 @@ test('An event of output has at most its first 4 KiB.', () =>
   }));
 
 test('Output is reported in whole characters: the first half of a character waits for the second.', () =>
-  withPipes(async ({ printAndWait, told, end }) => {
+  withPipes(async ({ printAndWait, announced, end }) => {
     const bytes = Buffer.from('a🙂b');
     await printAndWait(bytes.subarray(0, 3));
     await printAndWait(bytes.subarray(3, 4));
-    expect(told).toMatchObject([{ offset: 0, bytes: 1, text: 'a' }]);
+    expect(announced).toMatchObject([{ offset: 0, bytes: 1, text: 'a' }]);
     await printAndWait(bytes.subarray(4));
-    expect(told[1]).toMatchObject({ offset: 1, bytes: 5, text: '🙂b' });
+    expect(announced[1]).toMatchObject({ offset: 1, bytes: 5, text: '🙂b' });
     await printAndWait(bytes.subarray(1, 3));
-    expect(told).toHaveLength(2);
+    expect(announced).toHaveLength(2);
     await end();
-    expect(told[2]).toMatchObject({
+    expect(announced[2]).toMatchObject({
       offset: 6,
       bytes: 2,
       text: expect.stringMatching(/^\uFFFD/),
@@ -128,7 +130,7 @@ test('Output is reported without gap or repetition, in whole characters, however
       fc.array(fc.integer({ min: 1, max: 4000 }), { minLength: 1, maxLength: 12 }),
       fc.boolean(),
       (whole, sizes, isJoined) =>
-        withPipes(async ({ print, printAndWait, told, end }) => {
+        withPipes(async ({ print, printAndWait, announced, end }) => {
           const bytes = Buffer.from(whole);
           for (let at = 0, i = 0; at < bytes.length; i++) {
             const next = at + (sizes[i % sizes.length] ?? 1);
@@ -137,7 +139,7 @@ test('Output is reported without gap or repetition, in whole characters, however
           }
           await end();
           let offset = 0;
-          for (const one of told) {
+          for (const one of announced) {
             expect(one.offset).toBe(offset);
             const text = bytes.subarray(offset, offset + one.bytes).toString();
             expect(text.startsWith(one.text)).toBe(true);
@@ -153,42 +155,42 @@ test('Output is reported without gap or repetition, in whole characters, however
 test.for(['x', '漢', '🙂'])(
   'Output after 256 KiB of text is reported by offset alone, twice a second: %s.',
   (character) =>
-    withPipes(async ({ clock, print, told, end }) => {
+    withPipes(async ({ clock, print, announced, end }) => {
       const chunk = character.repeat(Math.floor(4096 / Buffer.byteLength(character)));
       for (let i = 0; i < 120; i++) {
         await print(chunk);
         clock.advance(100);
       }
-      const text = told.map((one) => one.text).join('');
+      const text = announced.map((one) => one.text).join('');
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(BUDGET);
       expect(Buffer.byteLength(text)).toBeGreaterThan(BUDGET - 4);
-      const seldom = told.filter((one) => one.text === '');
+      const seldom = announced.filter((one) => one.text === '');
       expect(seldom.length).toBeGreaterThan(5);
       for (const [i, { at }] of seldom.entries())
         if (i > 0) expect(at - (seldom[i - 1]?.at ?? 0)).toBeGreaterThanOrEqual(500);
       await end();
-      const all = told.reduce((sum, { bytes }) => sum + bytes, 0);
+      const all = announced.reduce((sum, { bytes }) => sum + bytes, 0);
       expect(all).toBe(120 * Buffer.byteLength(chunk));
     }),
 );
 
 test('Both streams of a process share the 256 KiB of text in events.', () =>
-  withPipes(async ({ clock, print, told, end }) => {
+  withPipes(async ({ clock, print, announced, end }) => {
     for (let i = 0; i < 70; i++) {
       await print('x'.repeat(4096));
       await print('y'.repeat(4096), 'stderr');
       clock.advance(100);
     }
-    const text = told.map((one) => one.text).join('');
+    const text = announced.map((one) => one.text).join('');
     expect(text.length).toBe(BUDGET);
     await end();
   }));
 
 test('When a stream exceeds its output limit, its further output is not reported, and the other stream continues.', () =>
-  withPipes(async ({ printAndWait, told, output, end }) => {
+  withPipes(async ({ printAndWait, announced, output, end }) => {
     for (let i = 0; i < 5; i++) await printAndWait('x'.repeat(1000));
     await printAndWait('y'.repeat(10), 'stderr');
-    expect(told.map(({ stream, offset }) => [stream, offset])).toEqual([
+    expect(announced.map(({ stream, offset }) => [stream, offset])).toEqual([
       ['stdout', 0],
       ['stdout', 1000],
       ['stdout', 2000],

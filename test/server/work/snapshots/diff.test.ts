@@ -32,7 +32,7 @@ function diff(
 }
 
 /** Each file as `status path`, and its patch from the first hunk on. */
-function told({ files }: SessionDiff): [string, string | null][] {
+function summaryOf({ files }: SessionDiff): [string, string | null][] {
   return files.map(({ status, path: name, patch }) => [
     `${status} ${name}`,
     patch?.slice(patch.indexOf('@@')) ?? null,
@@ -67,7 +67,7 @@ test('A diff shows committed, staged, changed, deleted and untracked files, and 
   fs.rmSync(path.join(repo, 'sub/b.txt'));
   const before = stateOf(repo);
   const found = await diff(harness, session);
-  expect(told(found)).toEqual([
+  expect(summaryOf(found)).toEqual([
     ['added .gitignore', '@@ -0,0 +1 @@\n+build\n'],
     ['modified a.txt', '@@ -1 +1,2 @@\n one\n+two\n'],
     ['added new dir/ü.txt', '@@ -0,0 +1 @@\n+new\n'],
@@ -86,7 +86,7 @@ test('A diff shows committed, staged, changed, deleted and untracked files, and 
   expect(stateOf(repo)).toBe(before);
   const uncommitted = await diff(harness, session, { against: 'head', stat: true });
   expect(uncommitted.base).toMatchObject({ kind: 'head', commit: found.head_commit });
-  expect(told(uncommitted)).toEqual([
+  expect(summaryOf(uncommitted)).toEqual([
     ['added new dir/ü.txt', null],
     ['added staged.txt', null],
     ['deleted sub/b.txt', null],
@@ -110,7 +110,7 @@ test('A diff compares a worktree with its base commit.', async () => {
     turn_id: null,
   });
   expect(found.root).toBe(cwd);
-  expect(told(found)).toEqual([
+  expect(summaryOf(found)).toEqual([
     ['modified a.txt', '@@ -1 +1 @@\n-one\n+agent\n'],
     ['added more.txt', '@@ -0,0 +1 @@\n+more\n'],
   ]);
@@ -159,7 +159,7 @@ test('A diff runs no program of the repository, and no attribute hides a change.
   });
   write(path.join(repo, '.git/info'), { attributes: '*.txt -diff\n' });
   const found = await diff(harness, session, { path: ['a.txt'] });
-  expect(told(found)).toEqual([['modified a.txt', '@@ -1 +1,2 @@\n one\n+$Id: mine $\r\n']]);
+  expect(summaryOf(found)).toEqual([['modified a.txt', '@@ -1 +1,2 @@\n one\n+$Id: mine $\r\n']]);
   expect(fs.existsSync(path.join(directory, 'ran'))).toBe(false);
 });
 

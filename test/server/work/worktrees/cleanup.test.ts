@@ -343,14 +343,14 @@ test('The close of a session releases its claims in the same transaction and cle
   const before = (await events(harness)).at(-1)?.seq ?? 0;
   const closed = await close(harness, harness.session);
   expect(closed.worktree_id).toBeNull();
-  const told = (await events(harness)).filter(({ seq }) => seq > before);
-  expect(told.map(({ kind, worktree_id }) => [kind, worktree_id])).toEqual([
+  const found = (await events(harness)).filter(({ seq }) => seq > before);
+  expect(found.map(({ kind, worktree_id }) => [kind, worktree_id])).toEqual([
     ['worktree.released', one.id],
     ['worktree.retained', one.id],
     ['worktree.released', two.id],
     ['session.closed', null],
   ]);
-  expect(told.map(({ seq }) => seq - before)).toEqual([1, 2, 3, 4]);
+  expect(found.map(({ seq }) => seq - before)).toEqual([1, 2, 3, 4]);
   expect(await get(harness, one)).toMatchObject({ status: 'retained' });
   expect(await get(harness, two)).toMatchObject({ status: 'active' });
   expect(fs.existsSync(one.path)).toBe(true);
@@ -371,13 +371,13 @@ test('A gc lists worktrees without claims with their sizes, and removes them wit
   await close(harness, session);
   const collect = (body: { dry_run?: boolean }) =>
     harness.client.call(endpoints.collectWorktrees, { body });
-  const told = await collect({});
-  expect(told.worktrees.map(({ id }) => id)).toEqual([loose.id, kept.id]);
-  expect(told.worktrees[0]).toMatchObject({
+  const found = await collect({});
+  expect(found.worktrees.map(({ id }) => id)).toEqual([loose.id, kept.id]);
+  expect(found.worktrees[0]).toMatchObject({
     status: 'retained',
     reason: 'not claimed: would be archived and removed',
   });
-  expect(told.worktrees[0]?.bytes).toBeGreaterThan(5000);
+  expect(found.worktrees[0]?.bytes).toBeGreaterThan(5000);
   expect(fs.existsSync(loose.path)).toBe(true);
   const done = await collect({ dry_run: false });
   expect(done.worktrees.map(({ status }) => status)).toEqual(['cleaned', 'retained']);

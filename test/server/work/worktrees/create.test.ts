@@ -63,13 +63,13 @@ test('A new worktree is in the data directory, on its own branch at the checked-
 
 test('Events report a new worktree and its claim in the scopes of its session and of the worktree.', async () => {
   const { harness, tree: made } = await withTree(testWorktreeHarness(), { team_id: 'team_1' });
-  const told = (await events(harness)).slice(1);
-  expect(told.map(({ kind }) => kind)).toEqual([
+  const creationEvents = (await events(harness)).slice(1);
+  expect(creationEvents.map(({ kind }) => kind)).toEqual([
     'worktree.created',
     'worktree.claimed',
     'session.updated',
   ]);
-  for (const event of told.slice(0, 2))
+  for (const event of creationEvents.slice(0, 2))
     expect(event).toMatchObject({
       scope: 'worktree',
       worktree_id: made.id,

@@ -146,8 +146,8 @@ test('An init script that nobody allowed is skipped; record and event say how to
     sha256: digestOf('touch ran\n'),
     how_to_allow: expect.stringContaining(`cadre worktrees trust --repo ${harness.repo}`),
   });
-  const told = (await events(harness)).find(({ kind }) => kind === 'worktree.created');
-  expect(told?.payload).toMatchObject({ worktree: { init_script: made.init_script } });
+  const creation = (await events(harness)).find(({ kind }) => kind === 'worktree.created');
+  expect(creation?.payload).toMatchObject({ worktree: { init_script: made.init_script } });
   expect((await get(harness, made)).init_script).toEqual(made.init_script);
 });
 

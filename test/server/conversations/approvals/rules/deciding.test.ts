@@ -89,8 +89,8 @@ it('An allowed request is accepted once at once, and its approval and event name
   });
   const events = await harness.events(active.session.id);
   expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
-  const told = events.find(({ kind }) => kind === 'approval.resolved');
-  expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
+  const resolved = events.find(({ kind }) => kind === 'approval.resolved');
+  expect(resolved?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
   expect((await harness.session(active.session.id)).status).toBe('running');
 });
 

@@ -78,7 +78,7 @@ export class Model {
   }
 
   /** Compares each budget with its stored record. */
-  async judge(): Promise<void> {
+  async check(): Promise<void> {
     for (const budget of this.#budgets)
       expectAlike(await this.#stored(budget), {
         status: budget.status,
@@ -111,9 +111,9 @@ export class Model {
     const turn = this.#turns.findLast((one) => one.of === of);
     const last = this.#last.get(of);
     if (!turn || !last) return;
-    const told = this.#harness.seen.filter(({ kind }) => kind === 'usage.updated').length;
+    const updates = this.#harness.seen.filter(({ kind }) => kind === 'usage.updated').length;
     await last.sink.update({ type: 'usage', usage: { total_tokens: tokens } });
-    await this.#harness.times('usage.updated', told + 1);
+    await this.#harness.times('usage.updated', updates + 1);
     turn.tokens = Math.max(turn.tokens, tokens);
     this.#reach();
   }

@@ -145,13 +145,13 @@ it.for(bad)('No adapter does arithmetic with %d.', (value) => {
     cachedInputTokens: 0,
     outputTokens: 0,
   });
-  const told = (total: number, last: number) =>
+  const readUsage = (total: number, last: number) =>
     codex.read({ tokenUsage: { total: counts(total), last: counts(last) } });
   codex.begin();
-  const read = told(value, 5);
+  const read = readUsage(value, 5);
   expect(read === 'unknown' || unknown(read.total_tokens)).toBe(true);
   codex.begin();
-  expect(told(50, 5)).toMatchObject({ total_tokens: 5 });
+  expect(readUsage(50, 5)).toMatchObject({ total_tokens: 5 });
 
   const { usage } = readResultUsage({ usage: { input_tokens: value, output_tokens: 3 } }, null);
   expect([unknown(usage.input_tokens), usage.output_tokens]).toEqual([true, 3]);

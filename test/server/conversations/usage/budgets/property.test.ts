@@ -51,7 +51,7 @@ it('Budgets count the usage of each turn once, and no turn begins while a budget
           const model = await Model.on(harness);
           for (const one of steps) {
             await model.take(one);
-            await model.judge();
+            await model.check();
           }
         },
         { clock: new ManualClock(START) },
