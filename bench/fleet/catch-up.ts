@@ -6,7 +6,7 @@ import { append, startMirror } from '../../test/support/fleet/mirroring.ts';
 import { withStore } from '../../test/support/memory-store.ts';
 import { say } from './measured.ts';
 
-/** How fast a mirror writes what had happened while it did not run, such as a day without the engine. */
+/** How fast a mirror writes what had happened while it did not run, such as a day without NATS. */
 export async function catchUp(events: number, replicas: 1 | 3): Promise<void> {
   await withFleet(
     ({ connection }) =>

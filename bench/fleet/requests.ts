@@ -13,7 +13,7 @@ const REQUESTS = 400;
 /** How long an idle server is left alone before its memory is read, in ms. */
 const REST_MS = 3000;
 
-/** Requests to a node through the engine, and to the same server over HTTP, in alternation, one after the other. */
+/** Requests to a node through NATS, and to the same server over HTTP, in alternation, one after the other. */
 export async function requests(rounds: number): Promise<void> {
   await withFleet(async (fleet) => {
     await using directory = tempDirectory('bench');

@@ -63,7 +63,7 @@ class Scene {
   }
 }
 
-/** Plays an agent of one provider. The directory of its process identifies the session, except in codex. */
+/** Connects one scripted agent of a provider. The directory of its process identifies the session, except in codex. */
 type AgentFactory = (socket: net.Socket, hello: Hello, scene: Scene) => ControlledProcess;
 
 const acp: AgentFactory = (socket, hello, scene) =>
@@ -217,7 +217,7 @@ interface Act {
 }
 
 /**
- * Accepts the approval from before the kill, so that the agent sends its second request. `play` returns the decision
+ * Accepts the approval from before the kill, so that the agent sends its second request. `decideAgain` returns the decision
  * about the second approval, or null if no second approval was requested.
  */
 async function accepted(

@@ -545,7 +545,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
       isLeftOut(phase) ? skip(phase.leftOut) : onShared(options, (harness) => body(harness, phase));
   }
 
-  /** Runs a case on its own stage. */
+  /** Runs a case on its own harness. */
   function onOwnHarness(
     options: ProviderHarnessOptions,
     body: (harness: ProviderHarness) => Promise<void>,
@@ -553,7 +553,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     return () => withProviderHarness(fixture, options, body);
   }
 
-  /** Runs a case on its own stage, or skips it if the agent cannot show the behaviour. */
+  /** Runs a case on its own harness, or skips it if the agent cannot show the behaviour. */
   function optional<T>(
     phase: Optional<T>,
     options: ProviderHarnessOptions,

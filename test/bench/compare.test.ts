@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { compare } from '../../bench/report/compare.ts';
 import { aRatio, aResult, aValue } from './results.ts';
 
-/** The verdict on a ratio that was `stored` and is now `now`. */
+/** The comparison of a ratio that was `stored` and is now `now`. */
 function verdict(stored: number[], now: number[], unit = 'ms') {
   const [one] = compare([aResult([aRatio(stored, { unit })])], [aResult([aRatio(now, { unit })])]);
   return one?.verdict;

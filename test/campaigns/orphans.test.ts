@@ -3,7 +3,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { orphanCampaign } from './orphans.ts';
 import { scaled } from '../support/patience.ts';
 
-/** Four are enough for each kind of victim; `make orphans` kills 1,000 times. */
+/** Four are enough for each kind of kill; `make orphans` kills 1,000 times. */
 const kills = Number(process.env.ORPHAN_KILLS || 4);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 

@@ -199,7 +199,7 @@ async function assertNoneRuns({ client }: TestServer): Promise<void> {
   }
 }
 
-/** Who of a campaign lives: by the directory in the environment, or the token in the arguments. */
+/** Finds the running processes of a campaign: by the directory in the environment, or the token in the arguments. */
 class CampaignProcesses {
   readonly token: string;
   readonly #directory: string;
@@ -224,7 +224,7 @@ class CampaignProcesses {
     });
   }
 
-  /** Takes note of the runs of the server that those who live now belong to. */
+  /** Takes note of the server runs that the running processes belong to. */
   remember(): void {
     for (const pid of this.alive()) this.#runs.add(runOf(pid));
   }

@@ -5,7 +5,7 @@ import type { ManualClock } from '../support/manual-clock.ts';
 type Answer = { text: string } | 'silent' | undefined;
 
 /**
- * An engine of a test's own, in memory: the newest message of each subject with its sequence, refused where it is not
+ * A fake NATS server in memory: the newest message of each subject with its sequence, refused where it is not
  * the expected one, and gone after its time to live; and listeners that answer requests. Time is the test's.
  */
 export class FakeNatsServer {

@@ -1,6 +1,6 @@
 import { installNatsServer } from '../support/fleet/nats-server.ts';
 
-/** Installs the engine, or says why the tests of fleets are skipped: then the exit code is 3. */
+/** Installs NATS, or says why the tests of fleets are skipped: then the exit code is 3. */
 const reason = await installNatsServer();
 if (reason !== null) {
   process.stderr.write(`test-fleet: skipped, because ${reason}\n`);

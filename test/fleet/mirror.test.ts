@@ -102,7 +102,7 @@ test.each<[string, BatchOutcome[]]>([
   expect(running.mirror.status).toMatchObject({ state: 'following', failed: outcomes.length });
 });
 
-test('A mirror survives whatever an engine may do to it.', async () => {
+test('A mirror survives whatever NATS may do to it.', async () => {
   const store = await testStore();
   const random = seeded(5);
   const stream = new ScriptedStream();

@@ -4,10 +4,10 @@ import { type Batch, type MirrorStream, Refused } from '../../src/fleet/nats-mir
 import { isMark, type MirroredMessage, stays } from '../../src/fleet/mirrored.ts';
 import type { Arrived, From, ReaderStream } from '../../src/fleet/nats-reader-stream.ts';
 
-/** The fate of a batch: stored and acknowledged, only stored, stored later, or lost. */
+/** The outcome of a batch: stored and acknowledged, only stored, stored later, or lost. */
 export type BatchOutcome = 'answered' | 'unanswered' | 'late' | 'lost';
 
-/** A stream in memory that keeps the fence of the engine, and fails as a test says. */
+/** A stream in memory that keeps the fence of NATS, and fails as a test says. */
 export class ScriptedStream {
   /** The stored messages, in order. */
   messages: MirroredMessage[] = [];

@@ -75,7 +75,7 @@ test('An installation without a list of directories is removed, as of an older v
 
 test('A newer version takes away what only the older one had; DESTDIR goes before the prefix.', () => {
   using place = tempDirectory();
-  const env = { DESTDIR: path.join(place.path, 'stage') };
+  const env = { DESTDIR: path.join(place.path, 'harness') };
   const tree = treeIn(place.path);
   const page = path.join(tree, 'dist/man/man1/cadre-gone.1');
   put(page, 'a page');

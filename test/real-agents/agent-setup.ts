@@ -6,7 +6,7 @@ import { startModelServer } from './model-server.ts';
 import { showsPrograms } from './on-server.ts';
 import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 
-/** Where an agent of a world is. */
+/** The directory and the model of an agent. */
 export interface AgentLocation {
   /** A directory of the test's own; the agent keeps everything it writes in it. */
   home: string;
@@ -24,7 +24,7 @@ export interface AgentSetupOptions {
   imageOf(part: Part): { mediaType?: string | undefined; data?: string | undefined } | undefined;
 }
 
-/** A world of a real agent, whose model does what its prompts say (script.ts). */
+/** The setup of a real agent whose model follows the script in its prompts (script.ts). */
 export async function openAgentSetup(
   directory: string,
   { configure, model: wanted, imageOf }: AgentSetupOptions,

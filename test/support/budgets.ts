@@ -8,7 +8,7 @@ export function used(tokens: number | null, cost_usd: number | null = null): Tur
   return { status: 'completed', error: null, usage: { total_tokens: tokens, cost_usd } };
 }
 
-/** Returns the requests of clients for the budgets of a stage. */
+/** Returns the requests of clients for the budgets of a harness. */
 export function budgetsOf(harness: Harness) {
   return {
     set: (body: object): Promise<Reply<Budget & Refusal>> => harness.post('/v1/budgets', body),

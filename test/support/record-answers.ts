@@ -1,5 +1,5 @@
 // Loaded into every process of a test run that serves HTTP: vitest's workers, and servers by their NODE_OPTIONS.
-// Each answer is written down as it goes out; the end of the run judges them all, once, in one process. To load and
+// Each answer is written down as it goes out; the end of the run checks them all, once, in one process. To load and
 // compile there what describes an answer would cost each of the hundreds of servers of a run as much as its own start.
 import { hash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
@@ -108,7 +108,7 @@ function recordFrames(
   saveResponse(answerOf(response, going, frames.join('\n\n')));
 }
 
-/** The body of an answer as it is judged: nothing describes what is in a file. */
+/** The body of an answer as it is checked: nothing describes what is in a file. */
 function bodyOf({ headers, text }: Going): string | null {
   const isFile = headers['content-type'] === 'application/octet-stream';
   return text === null || isFile ? null : withoutFilling(text);

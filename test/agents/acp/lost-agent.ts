@@ -38,7 +38,7 @@ export function select(id: string, category: string, ...values: string[]): objec
   return { id, category, type: 'select', name: id, currentValue: values[0], options };
 }
 
-/** Returns the role of an agent that answers the request to resume a session with `play`. */
+/** Returns the behavior of an agent that answers the request to resume a session with `handler`. */
 export function reopened(method: string, handler: Handler): AcpBehavior {
   const can = method === 'session/load' ? offering(onlyLoad) : {};
   return { methods: { ...can, [method]: handler } };
@@ -59,7 +59,7 @@ export function receivedMethods(agent: RawAgent | undefined): string[] {
   return (agent?.received ?? []).flatMap(({ method }) => method ?? []);
 }
 
-/** Calls `play` at the first call, and answers the others correctly. */
+/** Calls `handler` at the first call, and answers the others correctly. */
 export function onFirstCall(handler: (agent: RawAgent) => unknown): Handler {
   return onNthCall(1, handler, () => ({}));
 }

@@ -6,8 +6,8 @@ import type { Violations } from './checks.ts';
 import type { TurnChecker } from './turn-checker.ts';
 
 /**
- * Holds the records of a server that has just recovered against what its earlier lives acknowledged. The log
- * has been followed by `stories`. `atRest`: nothing runs any more, so that records and log have to agree.
+ * Holds the records of a server that has just recovered against what its earlier runs acknowledged. The log
+ * has been followed by `turnChecker`. `atRest`: nothing runs any more, so that records and log have to agree.
  */
 export function checkRecovery(
   { recovery, log, sessions, turns }: Observation,

@@ -74,20 +74,20 @@ it('A repeated seq and two exchanged events are reported as out of order.', () =
   expect(checkOrder('reader', [second, first, ...rest])).toHaveLength(1);
 });
 
-it('The oracle accepts an event that another reader receives again.', () => {
+it('The checks accept an event that another reader receives again.', () => {
   const seen = seenAll();
   expect(log().flatMap((event) => seen.note('another', event))).toEqual([]);
 });
 
-it('The oracle reports a seq that is used a second time.', () => {
+it('The checks report a seq that is used a second time.', () => {
   expect(seenAll().note('reader', event(8, 'turn.failed', { id: 'evt_other' }))).toHaveLength(1);
 });
 
-it('The oracle reports an event that returns with another seq.', () => {
+it('The checks report an event that returns with another seq.', () => {
   expect(seenAll().note('reader', event(9, 'turn.completed', { id: 'evt_8' }))).toHaveLength(1);
 });
 
-it('The oracle reports an event that is missing from the log, unless it is a delta of a closed message.', () => {
+it('The checks report an event that is missing from the log, unless it is a delta of a closed message.', () => {
   const seen = seenAll();
   expect(seen.missingFrom(log())).toEqual([]);
   expect(seen.missingFrom(log().filter(({ kind }) => kind !== 'message.delta'))).toEqual([]);
@@ -98,7 +98,7 @@ it('The oracle reports an event that is missing from the log, unless it is a del
   expect(seen.missingFrom(unclosed)).toHaveLength(3);
 });
 
-it('The oracle reports an event that the log has changed.', () => {
+it('The checks report an event that the log has changed.', () => {
   expect(seenAll().missingFrom(changed(1, { created_at: 2 }))).toHaveLength(1);
 });
 

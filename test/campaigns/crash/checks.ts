@@ -44,7 +44,7 @@ export function checkEqual(
   return few(wrong);
 }
 
-/** Everything that any reader was ever shown, over all lives of the server. */
+/** Everything that any reader was ever shown, over all runs of the server. */
 export class Seen {
   readonly #bySeq = new Map<number, { what: string; print: string; deltaOf: unknown }>();
   readonly #seqOf = new Map<string, number>();
@@ -53,7 +53,7 @@ export class Seen {
     return this.#bySeq.size;
   }
 
-  /** Notes an event; complains if its seq was shown with another event, or the event with another seq. */
+  /** Notes an event; reports a violation if its seq was shown with another event, or the event with another seq. */
   note(name: string, event: UntypedEvent): Violations {
     const print = fingerprint(event);
     const known = this.#bySeq.get(event.seq);
@@ -73,7 +73,7 @@ export class Seen {
   }
 
   /**
-   * Complains of what was shown and is not in the whole log, as far as that had come; deltas of closed items may
+   * Reports what was shown and is not in the whole log, as far as that had come; deltas of closed items may
    * leave it.
    */
   missingFrom(log: readonly UntypedEvent[]): Violations {

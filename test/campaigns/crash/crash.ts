@@ -126,7 +126,7 @@ class Campaign {
     });
   }
 
-  /** One life: start, check what the last one left, load, kill, look around. */
+  /** One run: start, check what the last one left, load, kill, look around. */
   async cycle(number: number): Promise<void> {
     const drawn = planRun(this.#random);
     const plan = number === 1 ? firstRun : drawn;
@@ -147,7 +147,7 @@ class Campaign {
     this.#cycles = number;
   }
 
-  /** The last life: everything comes to its end, all is checked once more, and the server stops in order. */
+  /** The last run: everything comes to its end, all is checked once more, and the server stops in order. */
   async finish(): Promise<void> {
     const serverRun = await this.#begin(quietRun);
     if (!serverRun) throw new Error('the server did not start');
@@ -222,7 +222,7 @@ class Campaign {
     const whole = wholeLog ? await replay(server.client, 0) : null;
     if (whole) violations.push(...(await this.#readers.compareNewReader(server, whole)));
 
-    // From here on the server is not asked: it may be dead already, and what was found is still to be judged whole.
+    // From here on the server is not asked: it may be dead already, and what was found is still to be checked whole.
     violations.push(
       ...this.#shown.splice(0),
       ...checkOrder('the log', found.log),
@@ -306,5 +306,5 @@ async function untilAtRest({ client }: TestServer): Promise<void> {
 
 function assertNone(violations: Violations): void {
   if (violations.length > 0)
-    throw new Error(`${violations.length} complaints:\n  ${violations.join('\n  ')}`);
+    throw new Error(`${violations.length} violations:\n  ${violations.join('\n  ')}`);
 }

@@ -49,7 +49,7 @@ export class EventWaiter {
   }
 }
 
-/** Load of one life of the server. */
+/** Load of one run of the server. */
 export interface LoadOptions {
   server: TestServer;
   random: Random;

@@ -1,7 +1,7 @@
 import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import type { Random } from './random.ts';
 
-/** How one life of the server is to end. */
+/** How one run of the server is to end. */
 export interface Plan {
   /** It kills itself at the N-th passing of a place; null: it is killed from outside. */
   failpoint: { name: FailpointName; hit: number } | null;
@@ -42,7 +42,7 @@ export function planRun(random: Random): Plan {
   };
 }
 
-/** A life that dies as a turn is about to end, so that a campaign of any length has cut a turn short. */
+/** A run that dies as a turn is about to end, so that a campaign of any length has cut a turn short. */
 export const firstRun: Plan = {
   failpoint: { name: 'turn.ending', hit: 1 },
   afterOutputs: 0,
@@ -59,7 +59,7 @@ export function environmentOf({ failpoint, durability }: Plan): Record<string, s
   return { CADRE_DATA_DURABILITY: durability, ...failpoints };
 }
 
-/** A life that is to end in order. */
+/** A run that is to end in order. */
 export const quietRun: Plan = {
   failpoint: null,
   afterOutputs: 0,

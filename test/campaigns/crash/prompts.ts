@@ -19,7 +19,7 @@ export function randomPrompt(random: Random, heavy: boolean): string {
     () => `tool run: ${word()} => ${words(20)}`,
     () => `repeat ${random.between(3, 40)} ${random.between(1, 15)} ${word()}`,
     () => `flood ${random.between(10, 120)} ${random.between(16, 400)}`,
-    // A process that has left the agent's group: what the census after a kill is for.
+    // A process that has left the agent's group: which the search for leftovers after a kill finds.
     () => 'spawn 300000',
   ];
   return Array.from({ length: random.between(1, 6) }, () => random.pick(steps)()).join('; ');

@@ -43,7 +43,7 @@ export class Reader {
     return this.#last;
   }
 
-  /** Resolves once it has been shown `seq`; also when it fell over, which it complains of. */
+  /** Resolves once it has been shown `seq`; also when it fell over, which it reports. */
   until(seq: number): Promise<void> {
     if (this.#last >= seq || this.#violations.length > 0) return Promise.resolve();
     return new Promise((resolve) => void this.#waiting.push({ seq, resolve }));

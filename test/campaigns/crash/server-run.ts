@@ -12,7 +12,7 @@ const EXIT_LIMIT_MS = 2000;
 /** Agents that have not said much by then will not. */
 const BUSY_MS = 4000;
 
-/** One life of the server, from its start to its end. */
+/** One run of the server, from its start to its end. */
 export class ServerRun {
   readonly server: TestServer;
   readonly startedInMs: number;
@@ -40,7 +40,7 @@ export class ServerRun {
     }
   }
 
-  /** Takes note of the keeper, so that the census can look for it. */
+  /** Takes note of the keeper, so that the search for leftovers includes it. */
   async noteKeeper(): Promise<void> {
     const { children } = await this.server.client.call(endpoints.getDiagnostics, {});
     this.#keeper = children.keeper_pid === null ? undefined : identify(children.keeper_pid);
@@ -55,7 +55,7 @@ export class ServerRun {
       await Promise.race([busy, exited, pause(scaled(BUSY_MS))]);
       await pause(delayMs);
     }
-    // It starts with the first agent, so it may be younger than the start of this life.
+    // It starts with the first agent, so it may be younger than the start of this run.
     await this.noteKeeper().catch(() => undefined);
     this.kill();
   }

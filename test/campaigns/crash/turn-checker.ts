@@ -20,7 +20,7 @@ interface LoggedTurn {
 }
 
 /**
- * Follows the log event by event, across all restarts, and complains of what cannot be true of a turn: no
+ * Follows the log event by event, across all restarts, and reports what cannot be true of a turn: no
  * beginning, two ends, output after the end, an open item, a hole in a text, words that are not in
  * the prompt.
  */

@@ -12,7 +12,7 @@ import type { Activity, ActivityContext } from './activity.ts';
 
 export type { TurnActivity };
 
-/** The stories of all features. */
+/** The activities of all features. */
 export function makeActivities(
   context: ActivityContext,
   receiver: Receiver,

@@ -8,7 +8,7 @@ import type { EventWaiter } from './event-waiter.ts';
 import type { Receipts } from './receipts.ts';
 import type { Requests } from './requests.ts';
 
-/** The surroundings of a story. */
+/** The context of an activity. */
 export interface ActivityContext {
   /** Directory of repositories and files, on a disk that is never full. */
   readonly place: string;
@@ -16,7 +16,7 @@ export interface ActivityContext {
   readonly receipts: Receipts;
   readonly eventWaiter: EventWaiter;
   readonly random: Random;
-  /** Aborts when stories are to come to their end. */
+  /** Aborts when activities are to come to their end. */
   readonly closing: AbortSignal;
   /** The wall time of the server (Unix ms). */
   now(): number;
@@ -36,7 +36,7 @@ export interface Activity {
   readonly name: string;
   /** Uses the feature until the campaign closes. */
   run(): Promise<void>;
-  /** Complains of everything that the log and the records should not say. */
+  /** Reports everything that the log and the records should not say. */
   check(pauseRandomly: FinalState): Promise<Violations>;
 }
 

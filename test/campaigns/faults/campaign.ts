@@ -113,7 +113,7 @@ export class Campaign {
     } catch (error) {
       const log = await campaign.#abandon();
       fs.writeFileSync(path.join(options.place, 'server.log'), log);
-      throw new Error(`life ${campaign.#runs}: ${(error as Error).message}`, { cause: error });
+      throw new Error(`run ${campaign.#runs}: ${(error as Error).message}`, { cause: error });
     } finally {
       campaign.#disk?.free();
     }
@@ -172,12 +172,14 @@ export class Campaign {
     } catch (error) {
       if (error instanceof CampaignOver) return;
       const { stack, message } = error as Error;
-      this.#requests.violations.push(`the story of ${activity.name} failed: ${stack ?? message}`);
+      this.#requests.violations.push(
+        `the activity of ${activity.name} failed: ${stack ?? message}`,
+      );
     }
   }
 
   async #runOnce(plan: Plan, random: Random): Promise<void> {
-    this.#options.onStep?.(`life ${this.#runs}: ${JSON.stringify(plan)}`);
+    this.#options.onStep?.(`run ${this.#runs}: ${JSON.stringify(plan)}`);
     const serverRun = await this.#begin(plan, random);
     if (!serverRun) return;
     const target: Target = {
@@ -365,7 +367,7 @@ export class Campaign {
     await this.#readers.removeOldReaders();
   }
 
-  /** The last life: the stories come to their end, everything is checked, and the server stops in order. */
+  /** The last run: the activities come to their end, everything is checked, and the server stops in order. */
   async #finish(): Promise<void> {
     this.#clock.catchUp();
     const options = this.#serverOptions(quiet, this.#random);
@@ -376,7 +378,7 @@ export class Campaign {
     this.#closing.abort();
     const late = pause(scaled(CLOSING_MS), 'late', { ref: false });
     if ((await Promise.race([this.#running, late])) === 'late')
-      throw new Error('the stories do not come to their end');
+      throw new Error('the activities do not come to their end');
     await untilAtRest(serverRun.server.client);
     await this.#check(serverRun, true);
     const { client } = serverRun.server;
@@ -424,11 +426,11 @@ export class Campaign {
 
   #assertNone(violations: Violations): void {
     if (violations.length === 0) return;
-    throw new Error(`${violations.length} complaints:\n  ${violations.slice(0, 30).join('\n  ')}`);
+    throw new Error(`${violations.length} violations:\n  ${violations.slice(0, 30).join('\n  ')}`);
   }
 }
 
-/** The conditions that hold for the whole life of a server. */
+/** The conditions that hold for the whole run of a server. */
 const lastingConditions: Partial<Record<Plan['start'], Condition>> = {
   'few descriptors': 'few descriptors',
   'small heap': 'little memory',

@@ -1,7 +1,7 @@
 import { isEnd } from '../../support/providers/watch.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
-/** The events of one subscriber, for stories that wait for them. */
+/** The events of one subscriber, for activities that wait for them. */
 export class EventWaiter {
   readonly #ends = new Map<string, PromiseWithResolvers<string>>();
   readonly #listeners: ((event: UntypedEvent) => void)[] = [];

@@ -42,7 +42,7 @@ async function main(): Promise<void> {
         const { runs, killsInAll } = summary as { runs: number; killsInAll: number };
         if (runs % 10 !== 0 || runs === shown) return;
         shown = runs;
-        process.stdout.write(`  ${runs} lives, ${killsInAll} kills in ${seconds()} s\n`);
+        process.stdout.write(`  ${runs} runs, ${killsInAll} kills in ${seconds()} s\n`);
       },
     });
     process.stdout.write(
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   }
   if (canMount) spawnSync('umount', ['--lazy', path.join(place, 'disk')]);
   fs.rmSync(place, { recursive: true, force: true });
-  // A story may still wait for a server.
+  // An activity may still wait for a server.
   process.exit();
 }
 

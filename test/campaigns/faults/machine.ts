@@ -49,7 +49,7 @@ export function agentsOf(directory: string): number[] {
   return carriersOf(directory).filter((pid) => commandOf(pid).includes('demo-agent'));
 }
 
-/** The running processes of the story of processes. */
+/** The running processes of the activity of processes. */
 export function processesOf(directory: string): number[] {
   return carriersOf(directory).filter((pid) => commandOf(pid).includes(PROCESS_MARK));
 }

@@ -2,7 +2,7 @@ import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import type { Random } from '../crash/random.ts';
 import { liveFaults } from './live-faults.ts';
 
-/** The end of a life. */
+/** The end of a run. */
 export type Ending =
   | 'kill'
   | 'kill of a stopped server'
@@ -21,7 +21,7 @@ export type Start =
   | 'read-only disk'
   | 'full disk';
 
-/** One life of a server. */
+/** One run of a server. */
 export interface Plan {
   start: Start;
   faults: string[];
@@ -80,7 +80,7 @@ const weighted = Object.keys(liveFaults).flatMap((name) =>
   name.startsWith('kill of') ? Array.from({ length: 4 }, () => name) : [name],
 );
 
-/** Draws a life. Without a disk that can be mounted, its faults are left out. */
+/** Draws a run. Without a disk that can be mounted, its faults are left out. */
 export function planRun(random: Random, { hasDisk }: { hasDisk: boolean }): Plan {
   const needsNoDisk = (name: string) => hasDisk || !name.includes('disk');
   const start = random.chance(0.2) ? random.pick(starts.filter(needsNoDisk)) : 'usual';

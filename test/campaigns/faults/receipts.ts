@@ -58,14 +58,14 @@ export class Receipts {
     return wrong;
   }
 
-  /** Complains of acknowledged requests without an event. */
+  /** Reports acknowledged requests without an event. */
   missing(due: readonly string[]): Violations {
     return due
       .filter((key) => !this.#inLog.has(key))
       .map((key) => `${key} was acknowledged and is lost`);
   }
 
-  /** Complains of events without a request. Every request must have its response. */
+  /** Reports events without a request. Every request must have its response. */
   unasked(turnsOfUsers: ReadonlySet<string>): Violations {
     return [...this.#inLog].flatMap(([key, seq]) => {
       const [kind = '', id = ''] = key.split(' ');

@@ -16,7 +16,7 @@ const RETRY_MS = 50;
 export class CampaignOver extends Error {}
 
 /**
- * Sends the requests of all stories. A request that a death of the server cuts off is sent to the next server with the
+ * Sends the requests of all activities. A request that a death of the server cuts off is sent to the next server with the
  * same key, so it takes effect once. A request that a bad condition refuses is sent again when the condition has ended.
  */
 export class Requests {

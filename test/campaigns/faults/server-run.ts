@@ -42,7 +42,7 @@ export class ServerRun {
     return new ServerRun(await Promise.race([startServer(directory, options), late]), { mayEnd });
   }
 
-  /** Notes the keeper, so that the census can look for it. Returns its pid, or null if there is none. */
+  /** Notes the keeper, so that the search for leftovers includes it. Returns its pid, or null if there is none. */
   async noteKeeper(): Promise<number | null> {
     const { children } = await this.server.client.call(endpoints.getDiagnostics, {});
     if (children.keeper_pid !== null) this.#keeper = identify(children.keeper_pid);

@@ -16,12 +16,12 @@ const KEEP_MS = 700;
 
 /**
  * Does the usual instead of the mirror: a message id for each event, and a cursor of one's own, kept now and then. It is
- * killed, as a server is, and starts again when the engine has forgotten the ids.
+ * killed, as a server is, and starts again when NATS has forgotten the ids.
  */
 export function control({ times }: { times: number; random: Random }): Promise<EventComparison> {
   return withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
     const [node] = harness.nodes;
-    if (!node) throw new Error('the arena has a server');
+    if (!node) throw new Error('the fleet has a server');
     await forgetSoon(harness);
     const kept = { seq: 0 };
     await underLoad(harness.nodes, async () => {
@@ -42,7 +42,7 @@ export function control({ times }: { times: number; random: Random }): Promise<E
   });
 }
 
-/** The engine remembers message ids for a second, instead of two minutes. */
+/** NATS remembers message ids for a second, instead of two minutes. */
 async function forgetSoon({ connection }: FleetHarness): Promise<void> {
   const { jetstreamManager } = await import('@nats-io/jetstream');
   const manager = await jetstreamManager(connection);

@@ -18,7 +18,7 @@ export const restored: Scenario = () =>
   withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
     await using reader = new FleetReader(harness);
     const [original] = harness.nodes;
-    if (!original) throw new Error('the arena has a server');
+    if (!original) throw new Error('the fleet has a server');
     await underLoad(harness.nodes, () => sleep(2000));
     const place = harness.place('restored');
     fs.mkdirSync(place);
@@ -59,7 +59,7 @@ export const restored: Scenario = () =>
 export const copied: Scenario = () =>
   withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
     const [original] = harness.nodes;
-    if (!original) throw new Error('the arena has a server');
+    if (!original) throw new Error('the fleet has a server');
     await underLoad(harness.nodes, () => sleep(1500));
     await original.end('SIGTERM');
     const places = ['behind', 'ahead'].map((name) => harness.place(name));

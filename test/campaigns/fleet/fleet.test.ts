@@ -24,10 +24,10 @@ const scenarios: Record<string, Scenario> = {
   'a copy of a directory runs as the same node': copies.copied,
   'the leader of the stream is killed': natsFaults.leaderKilled,
   'the leader of the stream hangs': natsFaults.leaderStopped,
-  'there is no engine, and a server is killed meanwhile': natsFaults.outage,
+  'NATS is down, and a server is killed meanwhile': natsFaults.outage,
   'the stream takes no more, until it gets room': natsFaults.full,
   'the stream is emptied': natsFaults.emptied,
-  'all stores of the engine are set back': natsFaults.setBack,
+  'all stores of NATS are set back': natsFaults.setBack,
 };
 
 /** The part that every change has to pass. */
@@ -56,7 +56,7 @@ test.for(chosen)(
 );
 
 test.skipIf(process.env.FLEET === 'part')(
-  'The judge finds errors in a mirror that relies on message ids and a cursor of its own.',
+  'The comparison finds errors in a mirror that relies on message ids and a cursor of its own.',
   { timeout: scaled(240_000) },
   async () => {
     const comparison: EventComparison = await control({ times: 1, random: seeded(seed) });

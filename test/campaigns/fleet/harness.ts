@@ -63,7 +63,7 @@ export function withFleetHarness<T>(
   }, options);
 }
 
-/** The server of the engine that leads the stream; the first one while none does. */
+/** The server of NATS that leads the stream; the first one while none does. */
 export async function leaderOf({ connection, cluster }: FleetHarness): Promise<NatsServer> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const leader = await manager.streams.info(names.events).then(
@@ -91,7 +91,7 @@ export async function settled({ connection }: FleetHarness, node: CampaignNode):
   }
 }
 
-/** All messages of the stream, in its order, once the engine gives them. */
+/** All messages of the stream, in its order, once NATS gives them. */
 export function wholeStream(harness: FleetHarness): Promise<MirroredMessage[]> {
   return untilDone(() => readStream(harness));
 }

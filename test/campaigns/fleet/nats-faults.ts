@@ -51,7 +51,7 @@ export const leaderStopped: Scenario = ({ times }) =>
     return { stops: times, comparisons: await comparisons(harness, reader) };
   });
 
-/** No engine for some time, in which deltas of closed items leave the log; a server dies meanwhile. */
+/** NATS is down for some time, in which deltas of closed items leave the log; a server dies meanwhile. */
 export const outage: Scenario = ({ outageSeconds: seconds }) =>
   withFleetHarness({ servers: 3, nodes: 2 }, async (harness) => {
     await using reader = new FleetReader(harness);
@@ -108,7 +108,7 @@ export const emptied: Scenario = () =>
     return { comparisons: Object.fromEntries(readers) };
   });
 
-/** The engine loses what it has acknowledged: all its stores go back to an earlier state. */
+/** NATS loses what it has acknowledged: all its stores go back to an earlier state. */
 export const setBack: Scenario = ({ times }) =>
   withFleetHarness({ servers: 3, nodes: 2 }, async (harness) => {
     await using reader = new FleetReader(harness);
@@ -133,7 +133,7 @@ export const setBack: Scenario = ({ times }) =>
     return { lost, rewinds, comparisons: found };
   });
 
-/** Kills all servers of the engine, does something to their stores, and starts them again. */
+/** Kills all servers of NATS, does something to their stores, and starts them again. */
 async function withNatsDown(
   { cluster }: FleetHarness,
   change: (store: string, saved: string) => void,

@@ -124,7 +124,7 @@ async function newest({ connection }: FleetHarness): Promise<number> {
   return (await new NatsMirrorStream(connection, names, 'both').head())?.seq ?? 0;
 }
 
-/** Servers whose clocks are wrong by hours: their lives and the order of events do not depend on them. */
+/** Servers whose clocks are wrong by hours: their heartbeats and the order of events do not depend on them. */
 export const clocks: Scenario = () =>
   withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
     for (const [name, hours] of [

@@ -6,7 +6,7 @@ import { startServer, type TestServer } from '../../support/server.ts';
 
 /** How a server of the campaign is started. */
 export interface NodeOptions {
-  /** The addresses of the engine. */
+  /** The addresses of NATS. */
   urls: readonly string[];
   env?: Record<string, string>;
 }

@@ -4,7 +4,7 @@ import type { EventComparison } from '../../support/fleet/compare-events.ts';
 /** Repeats an action on a fleet `times` times, and reports the events of the stream and the readers. */
 export type Scenario = (given: {
   times: number;
-  /** How long there is no engine, in seconds, where that is what happens. */
+  /** The time for which NATS is down, in seconds, if the scenario stops it. */
   outageSeconds: number;
   random: Random;
 }) => Promise<{ comparisons: Record<string, EventComparison> } & Record<string, unknown>>;

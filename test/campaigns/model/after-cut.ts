@@ -13,7 +13,7 @@ const LOOKS = 500;
 
 /**
  * Starts a server on the files that a server leaves which is killed now. Its agents complete each turn. Throws unless each
- * delivery of the race comes to one end, and no agent gets a message twice over both lives.
+ * delivery of the race comes to one end, and no agent gets a message twice over both runs.
  */
 export async function checkAfterKill(core: Core, race: Race): Promise<void> {
   await using copy = core.copy();

@@ -26,7 +26,7 @@ const config = {
   sessions: { turn_timeout_ms: 3_600_000 },
 };
 
-/** A real server in this process, on real files, over all its lives. Its agents do what the test says. */
+/** A real server in this process, on real files, over all its runs. Its agents do what the test says. */
 export class Server implements AsyncDisposable {
   readonly #root = tempDirectory('model');
   readonly #http = new http.Agent({ keepAlive: true });

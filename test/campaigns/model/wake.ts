@@ -128,7 +128,7 @@ export class Race {
     }
   }
 
-  /** Ends all turns, and wakes a session that a person has stopped; then judges every delivery. */
+  /** Ends all turns, and wakes a session that a person has stopped; then checks every delivery. */
   async judge(): Promise<void> {
     const { gate, components } = this.#core;
     gate.isHeld = false;

@@ -41,7 +41,7 @@ interface FixtureOptions {
   config?: string;
 }
 
-/** Runs a test in a new world. The children of the server run in a sandbox, or without one. */
+/** Runs a test with a new fixture. The children of the server run in a sandbox, or without one. */
 export async function withSandboxFixture<T>(
   { user, mode, network = 'none', nests = false, config }: FixtureOptions,
   test: (fixture: SandboxFixture) => Promise<T>,

@@ -34,7 +34,7 @@ const step = fc.oneof(
     weight: 8,
     arbitrary: fc.record({
       do: fc.constantFrom(
-        'stage',
+        'harness',
         'commit',
         'commit',
         'amend',
@@ -155,7 +155,7 @@ async function take(
       fs.rmSync(target, { force: true, recursive: true });
       fs.symlinkSync('somewhere', target);
       return;
-    case 'stage':
+    case 'harness':
       byHand(place, 'add', '--all');
       return;
     case 'commit':

@@ -295,7 +295,7 @@ describe('a request with the token', () => {
     ({ endpoint }) => expectLetIn(victim(), endpoint),
   );
 
-  // Each request may change data that the next one needs, so that each has its own stage.
+  // Each request may change data that the next one needs, so that each has its own harness.
   test.for(changes)(
     'A change by $request with the token and the right host is admitted.',
     async ({ endpoint }) => {

@@ -84,7 +84,7 @@ test('A server with [fleet] stays out where another server has its name, also on
   });
 });
 
-test('A server with [fleet] works without an engine, and joins once there is one.', async () => {
+test('A server with [fleet] works without NATS, and joins once there is one.', async () => {
   await using cluster = await Cluster.start();
   const [server] = cluster.servers;
   if (!server) throw new Error('no server');

@@ -201,7 +201,7 @@ async function arrivals(who: string): Promise<number> {
   if (!own || !admin || !alice || !n2) throw new Error('four connections');
   await mirror(n2, 'n2', 'forged');
   let count = 0;
-  // Each account is a world of its own: what somebody sends to themselves is nobody else's.
+  // Accounts are isolated: what somebody sends to themselves is nobody else's.
   const others = { admin, alice, n2 };
   for (const [name, one] of Object.entries(others))
     for (const subject of name === who ? [] : [...FOREIGN, names.requestsOf('n2')])

@@ -10,7 +10,7 @@ const beginsATurn = (route: string) => /\/(turns|review\/send|handoff)$/.test(ro
 
 /** Describes the effect of an Idempotency-Key on each route. */
 export function describeKeyed(routes: readonly string[]): void {
-  // Teams act after the response. Their routes have a separate stage, where only events of teams count.
+  // Teams act after the response. Their routes have a separate harness, where only events of teams count.
   const groups = [
     {
       what: 'of teams',

@@ -56,7 +56,7 @@ type Step = {
   outcome?: typeof completed;
 };
 
-/** The turns of all agents over all lives of the server, and the deliveries that were retried. */
+/** The turns of all agents over all runs of the server, and the deliveries that were retried. */
 class TurnRecord {
   readonly turns: ScriptedTurn[] = [];
   readonly retried = new Set<string>();

@@ -25,7 +25,7 @@ export interface ClusterOptions {
   scheme?: 'nats' | 'tls';
 }
 
-/** One server of the engine. */
+/** One server of NATS. */
 export interface NatsServer {
   name: string;
   port: number;

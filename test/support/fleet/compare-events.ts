@@ -64,5 +64,5 @@ export function compareEvents(
   return { ...comparison, received: events.length, expected: shown.size };
 }
 
-/** The expected verdict. */
+/** The counts of a comparison without faults. */
 export const noFaults = { lost: 0, doubled: 0, disorder: 0, changed: 0, broken: 0 };

@@ -8,13 +8,13 @@ const VERSION = '2.15.2';
 const MODULE = `github.com/nats-io/nats-server/v2@v${VERSION}`;
 const directory = path.join(import.meta.dirname, `../../../.cache/nats-server-${VERSION}`);
 
-/** The program of the engine. */
+/** The program of NATS. */
 export const natsServer = path.join(directory, 'nats-server');
 
 const execute = promisify(execFile);
 
 /**
- * Installs the engine from its source unless it is already installed. Returns the reason of a failure, such as a
+ * Installs NATS from its source unless it is already installed. Returns the reason of a failure, such as a
  * machine without Go. Two callers must not run it at once.
  */
 export async function installNatsServer(): Promise<string | null> {

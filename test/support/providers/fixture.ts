@@ -13,7 +13,7 @@ export interface ProviderFixture {
   patienceMs?: number;
   /** Whether the provider lists models (default true). */
   offersModels?: boolean;
-  /** Makes the world of one test in the given directory. */
+  /** Makes the setup of one test in the given directory. */
   open(directory: string): Promise<ProviderSetup>;
 
   /** Prompt for an answer with this text, in several deltas. */

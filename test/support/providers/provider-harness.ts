@@ -116,7 +116,7 @@ export interface ProviderHarness {
   file(name: string, bytes: Buffer): string;
 }
 
-/** A stage on a server that other tests may share: it cannot end the server or count its agents. */
+/** A harness on a server that other tests may share: it cannot end the server or count its agents. */
 export type SharedProviderHarness = Pick<
   ProviderHarness,
   'setup' | 'client' | 'cwd' | 'session' | 'another' | 'file'
@@ -129,7 +129,7 @@ type WithSharedHarness = (
 
 /**
  * Returns a function that runs tests of one file on shared servers, one server for each set of options. Each test has
- * its own directory and session. A fixture without `severalAtOnce` gets one stage for each test.
+ * its own directory and session. A fixture without `severalAtOnce` gets one harness for each test.
  */
 export function sharedProviderHarnesses(fixture: ProviderFixture): WithSharedHarness {
   if (!fixture.severalAtOnce) return (options, test) => withProviderHarness(fixture, options, test);
@@ -162,7 +162,7 @@ export function sharedProviderHarnesses(fixture: ProviderFixture): WithSharedHar
   };
 }
 
-/** Opens a stage that stays open until a promise resolves. */
+/** Opens a harness that stays open until a promise resolves. */
 function openedUntil(fixture: ProviderFixture, options: StartOptions, over: Promise<void>) {
   const ready = Promise.withResolvers<ProviderHarness>();
   const open = withProviderHarness(fixture, options, async (harness) => {
@@ -179,7 +179,7 @@ function fileIn(directory: string, name: string, bytes: Buffer): string {
   return path;
 }
 
-/** Runs `test` on its own stage; always ends the server with a SIGKILL afterwards. */
+/** Runs `test` on its own harness; always ends the server with a SIGKILL afterwards. */
 export async function withProviderHarness(
   fixture: ProviderFixture,
   { permissionMode, ...options }: ProviderHarnessOptions,

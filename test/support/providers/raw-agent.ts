@@ -175,7 +175,7 @@ export const usualOptions = [
 export interface RawAgentOptions extends AgentHarnessOptions {
   /** More keys of `[providers.acp]`. */
   acp?: Record<string, unknown> & { env?: Record<string, string> };
-  /** Names of agents in the catalogue that the test plays, too. */
+  /** Names of agents in the catalogue that are scripted, too. */
   agents?: readonly string[];
 }
 

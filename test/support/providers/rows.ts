@@ -17,7 +17,7 @@ export const touch = {
 /** The update that completes the tool call `touch`. */
 export const done = { sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' };
 
-/** Returns the role of an agent that answers the prompt `go` with `play`. */
+/** Returns the behavior of an agent that answers the prompt `go` with `handler`. */
 export function onGo(handler: (agent: RawAgent) => unknown): AcpBehavior {
   return { turns: { go: handler } };
 }

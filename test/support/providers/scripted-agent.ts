@@ -43,7 +43,7 @@ export abstract class ScriptedProcess<
     socket.once('close', () => onceGone(pid, () => (this.gone = true)));
   }
 
-  /** Handles a message from cadre, which is in `heard` already. */
+  /** Handles a message from cadre, which is in `received` already. */
   protected abstract handle(message: Message): void;
 
   /** Writes a text to the stdout of the process. */
@@ -115,12 +115,12 @@ export interface ControlledProcess {
   receive(report: ProcessReport): void;
 }
 
-/** Accepts scripted agents: `enter` makes an actor from the first message of each process started with `program`. */
+/** Accepts scripted agents: `accept` makes a controlled process from the first message of each process that runs `program`. */
 export async function listenForAgents<A extends ControlledProcess>(
   directory: string,
   accept: (process: net.Socket, hello: Hello) => A,
 ) {
-  /** All actors so far, oldest first. */
+  /** All controlled processes so far, oldest first. */
   const processes: A[] = [];
   const open = new Set<net.Socket>();
   const receive = (process: net.Socket): void => {
@@ -234,7 +234,7 @@ export interface AgentHarnessOptions {
   toolsWithinMs?: number;
 }
 
-/** Returns a provider section that sets HOME to the directory of the stage; `env` adds variables. */
+/** Returns a provider section that sets HOME to the directory of the harness; `env` adds variables. */
 export function inHome({ env, ...settings }: Fields & { env: Record<string, string> | undefined }) {
   return (program: ReturnType<typeof controlledProgramOn>, home: string): Fields => ({
     ...program,
@@ -243,7 +243,7 @@ export function inHome({ env, ...settings }: Fields & { env: Record<string, stri
   });
 }
 
-/** Describes how a test plays the agents of a provider. */
+/** Describes the scripted agents of a provider. */
 export interface AgentHarnessDefinition<A extends ControlledAgent> extends AgentHarnessOptions {
   provider: 'acp' | 'claude' | 'codex';
   /** Returns the provider section for the program and home directory of the agents. */
@@ -251,7 +251,7 @@ export interface AgentHarnessDefinition<A extends ControlledAgent> extends Agent
   connect: (socket: net.Socket, hello: Hello) => A;
 }
 
-/** Runs `test` with agents that `play` makes; always ends them afterwards. */
+/** Runs `test` with agents that `connect` makes; always ends them afterwards. */
 async function withAgentHarness<A extends ControlledAgent>(
   {
     provider,
@@ -344,7 +344,7 @@ async function withAgentHarness<A extends ControlledAgent>(
   }
 }
 
-/** Returns functions that play the agents of a provider. `optionsOf` combines a role with the settings of a test. */
+/** Returns functions that open a harness for a provider. `optionsOf` combines a behavior with the settings of a test. */
 export function agentHarnesses<
   Behavior extends object,
   A extends ControlledAgent,
@@ -358,11 +358,11 @@ export function agentHarnesses<
     return (use) => withAgentHarness(options, use);
   };
   return {
-    /** Plays a role until the test has finished. */
+    /** Opens a harness whose agents have this behavior until the test has finished. */
     forTest: (behavior: Behavior, given: Partial<Given> = {}) =>
       openForTest(withBehavior(behavior, given)),
     /**
-     * One runtime for all tests of a file or `describe`; its agents play another role in each test. No test may restart the
+     * One runtime for all tests of a file or `describe`; each test sets their behavior. No test may restart the
      * runtime, or depend on counts and state of the provider.
      */
     shared(given: Partial<Given> = {}) {

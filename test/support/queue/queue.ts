@@ -8,7 +8,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** Returns the requests of clients for the queue of a stage. */
+/** Returns the requests of clients for the queue of a harness. */
 export function queueOf(harness: Harness) {
   const path = (session: { id: string }) => `/v1/sessions/${session.id}/queue`;
   const of = ({ id }: { id: string }) => `/v1/queue/${id}`;

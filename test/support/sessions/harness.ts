@@ -113,7 +113,7 @@ export async function withHarness<T>(
   options: HarnessOptions = {},
 ): Promise<T> {
   const { agents, clock = new ManualClock(), ...rest } = options;
-  await using own = tempDirectory('stage');
+  await using own = tempDirectory('harness');
   const provider = scriptedProvider(agents);
   const log = new LogLines();
   const sessionTokens = new SessionTokens();
@@ -161,25 +161,25 @@ export async function withHarness<T>(
   }
 }
 
-/** Opens a stage, which is closed when the test has finished. */
+/** Opens a harness, which is closed when the test has finished. */
 export function testHarness(options?: HarnessOptions): Promise<Harness> {
   return openForTest((use) => withHarness(use, options));
 }
 
-/** Opens such a stage with a session. */
+/** Opens such a harness with a session. */
 export async function testSession(options?: HarnessOptions, more?: object) {
   const harness = await testHarness(options);
   return { harness, session: await harness.open(more) };
 }
 
-/** Opens such a stage with a session whose agent has received a turn. */
+/** Opens such a harness with a session whose agent has received a turn. */
 export async function testTurn(options?: HarnessOptions) {
   return (await testHarness(options)).atWork();
 }
 
 /** One runtime for all tests of a `describe`. Each test opens its own sessions. */
 export function sharedHarness(options: HarnessOptions = {}): () => Harness {
-  return shared('stage', (use) => withHarness(use, options));
+  return shared('harness', (use) => withHarness(use, options));
 }
 
 /** The data of a runtime that was killed. */
@@ -211,7 +211,7 @@ export async function killed<T>(
   }
 }
 
-/** Opens a stage on the data of a killed runtime, with new agents that do not remember the old ones. */
+/** Opens a harness on the data of a killed runtime, with new agents that do not remember the old ones. */
 export async function afterCrash<T>(
   before: (harness: Harness) => Promise<T>,
   options: { before?: HarnessOptions; after?: HarnessOptions } = {},

@@ -22,7 +22,7 @@ export const failed: TurnOutcome = {
 
 export type Sent = { message: Message; deliveries: Delivery[] };
 
-/** A team on a stage: the first of its agents leads. */
+/** Calls for one team and its agents; the first agent is the lead. */
 export interface TeamHarness {
   harness: Harness;
   team: Team;
@@ -60,7 +60,7 @@ export async function makeTeam(harness: Harness, size = 2): Promise<TeamHarness>
   return teamHarnessOf(harness, made.body, agents);
 }
 
-/** Makes such a team on its own stage, which is closed when the test has finished. */
+/** Makes such a team on its own harness, which is closed when the test has finished. */
 export async function testTeam(
   size = 2,
   options?: HarnessOptions,
@@ -69,7 +69,7 @@ export async function testTeam(
   return { ...teamHarness, teamHarness };
 }
 
-/** The same team on another stage, after a restart. */
+/** Returns the calls for an existing team, such as after a restart. */
 export function teamHarnessOf(
   harness: Harness,
   { team, members }: TeamWithMembers,

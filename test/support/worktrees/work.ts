@@ -124,7 +124,7 @@ export function read(directory: string, name: string): string {
   return fs.readFileSync(path.join(directory, name), 'latin1');
 }
 
-/** Opens a stage, which is closed when the test has finished. */
+/** Opens a harness, which is closed when the test has finished. */
 export async function testWorktreeHarness(
   options: TestRuntimeOptions = {},
 ): Promise<WorktreeHarness> {
@@ -135,13 +135,13 @@ export async function testWorktreeHarness(
 }
 
 /**
- * Stages on one runtime, each with its own directory, repository and session. Tests on them may look at neither the log
+ * Harnesses on one runtime, each with its own directory, repository and session. Tests on them may look at neither the log
  * nor other records of the runtime.
  */
 export function sharedWorktreeHarnesses() {
   const given = sharedRuntime({ providers: [scriptedProvider()] });
   return async (): Promise<WorktreeHarness & { harness: WorktreeHarness }> => {
-    const directory = testDirectory('stage');
+    const directory = testDirectory('harness');
     const repo = makeRepository(path.join(directory, 'repo'));
     const { id } = await openSession(given().client, repo);
     const harness = { ...given(), directory, repo, session: id };
@@ -149,13 +149,13 @@ export function sharedWorktreeHarnesses() {
   };
 }
 
-/** Opens a stage with a worktree of its session. */
+/** Opens a harness with a worktree of its session. */
 export async function withTree(opening: Promise<WorktreeHarness>, request?: WorktreeRequest) {
   const harness = await opening;
   return { harness, tree: await create(harness, request) };
 }
 
-/** Creates a worktree for the session of the stage. */
+/** Creates a worktree for the session of the harness. */
 export function create(
   { client, session }: Server & { session: string },
   request: WorktreeRequest = {},

@@ -24,7 +24,7 @@ const fork = (harness: Harness, { id }: Pick<Session, 'id'>, body: object = {}, 
 const rewind = (harness: Harness, { id }: Pick<Session, 'id'>, body: object) =>
   harness.post(`/v1/sessions/${id}/rewind`, body) as Promise<Forked>;
 
-/** Plays a turn with an answer and the agent's own id of its end, and returns its id. */
+/** Runs a turn with an answer and the agent's own id of its end, and returns its id. */
 async function answer(
   harness: Harness,
   session: Pick<Session, 'id'>,

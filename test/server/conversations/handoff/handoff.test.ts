@@ -22,7 +22,7 @@ const handOff = (session: Pick<Session, 'id'>, more: object = {}, headers = {}) 
     headers,
   );
 
-/** Opens a session and plays one turn with an answer. */
+/** Opens a session and runs one turn with an answer. */
 async function talk(more: object = {}, prompt = 'fix the parser') {
   const session = await harness().open({ cwd: testDirectory('handoff'), ...more });
   await answer(session, prompt);

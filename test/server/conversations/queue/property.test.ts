@@ -12,8 +12,8 @@ import { tempDirectory } from '../../../support/temp.ts';
 /** `make queue`: 10,000 virtual days; in the suite one part in two hundred. */
 const DAYS = Number(process.env.QUEUE_DAYS ?? atLength(50, 100, 100));
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
-/** One world lives so long; then another begins with the next seed. */
-const WORLD_DAYS = 100;
+/** Days of one run; the next run has the next seed. */
+const RUN_DAYS = 100;
 const START = Date.UTC(2026, 0, 1);
 
 const schedules: readonly Schedule[] = [
@@ -152,7 +152,7 @@ async function kill(harness: QueueHarness, dice: Dice): Promise<void> {
 }
 const actsDuringKill = acts.slice(2, 13).map(([, act]) => act);
 
-async function live(seed: number, days: number): Promise<QueueChecker['counts']> {
+async function runDays(seed: number, days: number): Promise<QueueChecker['counts']> {
   await using directory = tempDirectory('queue');
   const dice = new Dice(seededRandom(seed));
   const harness = await QueueHarness.make(directory.path, START, 3);
@@ -182,16 +182,16 @@ it(
   { timeout: scaled(120_000 + DAYS * 2000) },
   async () => {
     const sums = { due: 0, begun: 0, skipped: 0, removed: 0, anew: 0 };
-    for (let harness = 0; harness * WORLD_DAYS < DAYS; harness++) {
-      const seed = SEED + harness;
-      const counts = await live(seed, Math.min(WORLD_DAYS, DAYS)).catch((error: unknown) => {
+    for (let run = 0; run * RUN_DAYS < DAYS; run++) {
+      const seed = SEED + run;
+      const counts = await runDays(seed, Math.min(RUN_DAYS, DAYS)).catch((error: unknown) => {
         throw new Error(`with SEED=${seed}`, { cause: error });
       });
       for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += counts[name];
     }
-    if (DAYS > WORLD_DAYS) process.stdout.write(`queue: ${DAYS} days, ${JSON.stringify(sums)}\n`);
-    // A single world may have few of one kind; the seed decides.
-    const least = DAYS > WORLD_DAYS ? 10 : 0;
+    if (DAYS > RUN_DAYS) process.stdout.write(`queue: ${DAYS} days, ${JSON.stringify(sums)}\n`);
+    // A single run may have few of one kind; the seed decides.
+    const least = DAYS > RUN_DAYS ? 10 : 0;
     expect(Math.min(sums.due, sums.begun, sums.skipped, sums.removed)).toBeGreaterThan(least);
   },
 );

@@ -56,7 +56,7 @@ export class QueueChecker {
       if (hold !== null || status === 'running') continue;
       if (entry.every !== null && reportedUntil <= now) {
         const next = this.#next(entry, reportedUntil);
-        if (next <= now) throw new Error(`${id}: nobody told of the time ${next}; it is ${now}`);
+        if (next <= now) throw new Error(`${id}: no event reports the time ${next}; it is ${now}`);
       }
       if (status === 'scheduled' && entry.every === null && (entry.at ?? 0) <= now)
         throw new Error(`${id}: it is past its time, and not due: ${now} ${JSON.stringify(entry)}`);
@@ -119,7 +119,7 @@ export class QueueChecker {
 
   #next({ every }: StoredQueueEntry, after: number): number {
     const schedule = this.#schedules.find((one) => one.every === every);
-    if (!schedule) throw new Error(`no rhythm is ${every}`);
+    if (!schedule) throw new Error(`no schedule is ${every}`);
     const { period, offset } = schedule;
     return (Math.floor((after - offset) / period) + 1) * period + offset;
   }
@@ -137,11 +137,13 @@ export class QueueChecker {
     }
     const expected = this.#next(known.entry, known.reportedUntil);
     if (first !== expected)
-      throw new Error(`${known.entry.id}: told as skipped from ${first}, and ${expected} was next`);
+      throw new Error(
+        `${known.entry.id}: reported as skipped from ${first}, and ${expected} was next`,
+      );
     const period = this.#next(known.entry, first) - first;
     const times = (last_at - first) / period + 1;
     if (Math.min(times, 1000) !== left && count < 1000)
-      throw new Error(`${known.entry.id}: ${left} told as skipped, and there were ${times}`);
+      throw new Error(`${known.entry.id}: ${left} reported as skipped, and there were ${times}`);
     known.reportedUntil = last_at;
   }
 

@@ -27,7 +27,7 @@ import { DAY, MINUTE } from '../../../support/queue/queue.ts';
 
 type ServerRun = ReturnType<typeof startRun>;
 
-/** The queue with its inbox on a real store, in server lives that end by a SIGKILL. The test plays the agents. */
+/** The queue with its inbox on a real store, over server runs that end by a SIGKILL. The test acts for the agents. */
 export class QueueHarness {
   readonly db: Database;
   readonly sessions: readonly string[];
@@ -252,7 +252,7 @@ function startRun(db: Database, clock: ManualClock) {
   };
 }
 
-/** Fails the turns that the last life has left, as a start of the server does. */
+/** Fails the turns that the last run has left, as a start of the server does. */
 async function recover({ db, store, log, inbox, clock }: ServerRun): Promise<void> {
   const error = { code: 'runtime_restarted', message: 'the server died' };
   await db.transact((tx) => {

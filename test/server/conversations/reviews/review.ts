@@ -15,7 +15,7 @@ export async function sessionWithCode(
   const repo = makeRepository(path.join(harness.directory, '..', `repo-${repositories++}`));
   write(repo, { 'code.ts': numbered(1, 300) });
   commit(repo, 'code');
-  // Git's reflog of HEAD has only the commit at the start of the session, whatever the clock of the stage.
+  // Git's reflog of HEAD has only the commit at the start of the session, whatever the clock of the harness.
   const log = path.join(repo, '.git/logs/HEAD');
   const last = fs.readFileSync(log, 'utf8').trimEnd().split('\n').at(-1) ?? '';
   fs.writeFileSync(log, `${last.replace(/^[0-9a-f]+/, '0'.repeat(40))}\n`);

@@ -8,7 +8,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 const IDLE_MS = 900_000;
 
 /**
- * A pool with played agents. The name of a session is its family, its kind of agent and a number: `a/lasting/1`. The
+ * A pool with scripted agents. The name of a session is its family, its kind of agent and a number: `a/lasting/1`. The
  * session of a lasting agent cannot be resumed.
  */
 function poolOf(max: number) {

@@ -13,7 +13,7 @@ import {
   testTurn,
 } from '../../../support/sessions/harness.ts';
 
-/** Plays a turn whose agent says a text; resolves once it has ended. */
+/** Runs a turn whose agent says a text; resolves once it has ended. */
 async function speak(harness: Harness, session: Session, prompt: string, said: string) {
   const turn = await harness.startTurn(session, prompt);
   void turn.sink.update({ type: 'message', text: said });

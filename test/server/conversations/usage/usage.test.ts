@@ -8,7 +8,7 @@ import { makeTeam } from '../../../support/teams/team.ts';
 
 const START = Date.UTC(2026, 5, 15, 12);
 
-/** Plays a turn of a session that uses so many tokens, and waits for its end. */
+/** Runs a turn of a session that uses so many tokens, and waits for its end. */
 async function spend(harness: Harness, session: Session, tokens: number | null, cost?: number) {
   const turn = await harness.startTurn(session);
   const count = harness.seen.filter(({ kind }) => kind === 'turn.completed').length;

@@ -49,7 +49,7 @@ function first({ approvals }: Left): Approval {
 }
 
 /** A server that died while sessions waited, each for one answer, and the one after it. */
-const dead = shared<{ harness: Harness; waiting: Left[] }>('stage', async (use) => {
+const dead = shared<{ harness: Harness; waiting: Left[] }>('harness', async (use) => {
   await using old = await killed(async (harness) => {
     const waiting: Left[] = [];
     while (waiting.length < 8) waiting.push(await ask(harness));

@@ -70,7 +70,7 @@ function isOpen(status: Turn['status']): boolean {
   return (open as readonly string[]).includes(status);
 }
 
-it('Each unfinished turn has exactly one fate in the plan, and no other turn has one.', () => {
+it('Each unfinished turn has exactly one outcome in the plan, and no other turn has one.', () => {
   fc.assert(
     fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
       const found = foundOf(all);
@@ -82,7 +82,7 @@ it('Each unfinished turn has exactly one fate in the plan, and no other turn has
   );
 });
 
-it('The fate of each turn is the one in the table.', () => {
+it('The outcome of each turn is the one in the table.', () => {
   fc.assert(
     fc.property(cases, (one) => {
       const found = foundOf([one]);
@@ -141,7 +141,7 @@ function idsOf(sessions: readonly Session[]): string[] {
   return sessions.map(({ id }) => id).toSorted();
 }
 
-/** The fates once more, as a table. */
+/** The outcomes once more, as a table. */
 function outcomeByTable({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
   if (interrupted || turnStatus === 'running') return 'failTurns';
   if (turnStatus === 'accepted') return 'startTurns';

@@ -66,17 +66,15 @@ test('A pass continues after a restart, wherever it was cut, and counts nothing 
 
   for (let cut = 1; cut <= uncut.steps; cut++) {
     copyTo('cut');
-    const passes = { trimmedPayloads: 0 };
+    const passes = { trimmedEvents: 0 };
     for (const signal of [new AbortedAt(cut), new AbortController().signal]) {
       await using archive = await openArchive(at('cut'));
       await retain(archive, signal);
-      passes.trimmedPayloads += trimmedEventsOf(archive);
+      passes.trimmedEvents += trimmedEventsOf(archive);
       if (signal instanceof AbortedAt) continue;
       expect(stateOf(archive, last)).toEqual(expected);
       // The events that tell of it are not counted.
-      expect(passes.trimmedPayloads).toBe(
-        last - archive.left().filter((seq) => seq <= last).length,
-      );
+      expect(passes.trimmedEvents).toBe(last - archive.left().filter((seq) => seq <= last).length);
     }
   }
 });

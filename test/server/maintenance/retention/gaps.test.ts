@@ -48,8 +48,8 @@ async function letGo(
 
 type Gone = Awaited<ReturnType<typeof twoSessions>> & Awaited<ReturnType<typeof letGo>>;
 
-/** A stage on which that session has gone, for tests that only read. */
-const trimmed = shared<{ harness: Harness; gone: Gone }>('trimmed stage', (use) =>
+/** A harness on which that session has gone, for tests that only read. */
+const trimmed = shared<{ harness: Harness; gone: Gone }>('trimmed harness', (use) =>
   withArchive(twoSessions, async (harness, written) =>
     use({ harness, gone: { ...written, ...(await letGo(harness, written)) } }),
   ),

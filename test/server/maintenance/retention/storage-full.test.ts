@@ -31,7 +31,7 @@ async function untilFull(harness: Harness): Promise<void> {
   await expectEventually(async () => (await tryOpen(harness)).status).toBe(500);
 }
 
-/** Opens a stage with such a session, on which nothing more fits. */
+/** Opens a harness with such a session, on which nothing more fits. */
 async function atFullTurn() {
   const work = await atLongTurn(await testHarness());
   await untilFull(work.harness);

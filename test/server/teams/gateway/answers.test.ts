@@ -33,7 +33,7 @@ function nextOf({ left_out }: Result, what: string): object | undefined {
   return left_out?.find((one) => one.what === what)?.next ?? undefined;
 }
 
-/** Says so many things to a team whose members are at work, so that no turn has to be played. */
+/** Says so many things to a team whose members are at work, so that no turn has to be run. */
 async function saidMuch(teamHarness: TeamHarness, count: number, text: string): Promise<string[]> {
   for (const agent of teamHarness.agents.slice(1))
     await teamHarness.harness.startTurn(agent, 'work');

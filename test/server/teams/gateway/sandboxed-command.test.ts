@@ -10,7 +10,7 @@ import { type Harness, testHarness } from '../../../support/sessions/harness.ts'
 import { tempDirectory } from '../../../support/temp.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 
-/** Opens a stage whose commands run in a sandbox, once the machine is probed. */
+/** Opens a harness whose commands run in a sandbox, once the machine is probed. */
 async function open(sandbox: Record<string, unknown>): Promise<Harness> {
   const harness = await testHarness({ config: required(sandbox) });
   const level = async () => (await harness.get<Health>('/v1/health')).body.sandbox?.level;

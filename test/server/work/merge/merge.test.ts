@@ -313,7 +313,7 @@ test('A merge that another git command overtakes at the last moment changes noth
   expect(git(tree.path, 'status', '--porcelain')).toBe('');
 });
 
-/** Opens a stage with a worktree, and calls `happens` once a merge has moved its branches. */
+/** Opens a harness with a worktree, and calls `happens` once a merge has moved its branches. */
 async function workingUntilMoved(
   happens: (harness: WorktreeHarness) => void,
 ): Promise<[WorktreeHarness, Worktree]> {

@@ -38,7 +38,7 @@ export function fileAgents() {
     onRuntime,
     /** A repository, and a session in it whose snapshots are on. */
     async openHarness(): Promise<WorktreeHarness & { harness: WorktreeHarness }> {
-      const directory = testDirectory('stage');
+      const directory = testDirectory('harness');
       const repo = makeRepository(path.join(directory, 'repo'));
       const { id } = await openSession(onRuntime().client, repo);
       const harness = { ...onRuntime(), directory, repo, session: id };

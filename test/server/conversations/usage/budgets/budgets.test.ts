@@ -14,7 +14,7 @@ import { completed, makeTeam } from '../../../../support/teams/team.ts';
 /** 2025-06-15 15:06:40 UTC. */
 const START = 1_750_000_000_000;
 
-/** Plays a turn of a session that uses so many tokens, and waits for its end. */
+/** Runs a turn of a session that uses so many tokens, and waits for its end. */
 async function spend(harness: Harness, session: Session, tokens: number | null, cost?: number) {
   const turn = await harness.startTurn(session);
   turn.end(used(tokens, cost));

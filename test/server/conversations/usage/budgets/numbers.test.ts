@@ -21,7 +21,7 @@ import { completed } from '../../../../support/teams/team.ts';
 
 const bad = [-1_000_000, 1e308, Infinity, NaN, 0.5, 2 ** 53, '12' as unknown as number];
 
-/** Plays turns of new sessions, each of which reports a usage during its turn and at its end. */
+/** Runs turns of new sessions, each of which reports a usage during its turn and at its end. */
 async function report(harness: Harness, usages: readonly Partial<Usage>[]) {
   for (const [done, usage] of usages.entries()) {
     const { turn } = await harness.atWork();
