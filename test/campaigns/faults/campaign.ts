@@ -471,8 +471,9 @@ function keepersOf(server: number): number[] {
     .map((line) => Number(line.trim().split(' ')[0]));
 }
 
+/** Returns the configuration of the server. Retention must not delete events, because the checks compare the whole log. */
 function configOf(url: string, secret_file: string): string {
   const hook = { name: 'campaign', kinds: HOOK_KINDS, url, secret_file, timeout_ms: 2000 };
   const keys = Object.entries(hook).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);
-  return `retention.min_free_bytes = 0\n[[hooks]]\n${keys.join('')}`;
+  return `retention.min_free_bytes = 0\nretention.max_bytes = 0\n[[hooks]]\n${keys.join('')}`;
 }
