@@ -10,7 +10,7 @@ export function cutLine(text: string, characters: number): string | null {
     .slice(0, LOOKED_AT)
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')
     .trim();
-  return line === '' ? null : shorten(line, characters).replace(/[\ud800-\udbff]\u2026$/, '…');
+  return line === '' ? null : shorten(line, characters);
 }
 
 /** The first line of a text that is not blank, at most `characters` UTF-16 code units of it; null if there is none. */

@@ -1,4 +1,5 @@
-/** Cuts a text to at most `characters` UTF-16 code units; a text that was cut ends with "…". */
+/** Cuts a text to at most `characters` UTF-16 code units, between two characters; a text that was cut ends with "…". */
 export function shorten(text: string, characters: number): string {
-  return text.length > characters ? `${text.slice(0, characters - 1)}…` : text;
+  if (text.length <= characters) return text;
+  return `${text.slice(0, characters - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
