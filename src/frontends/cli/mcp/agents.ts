@@ -41,7 +41,7 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', '--scope', 'user', SERVER, '--', command, ...args],
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
-    files: (env) => [path.join(env.CLAUDE_CONFIG_DIR ?? homeDirectory(env), '.claude.json')],
+    files: (env) => [path.join(env.CLAUDE_CONFIG_DIR || homeDirectory(env), '.claude.json')],
     has: (text) => valueAt(text, ['mcpServers', SERVER]) !== undefined,
   },
   {
@@ -52,7 +52,7 @@ export const mcpAgents: readonly McpAgent[] = [
       remove: ['mcp', 'remove', SERVER],
     },
     files: (env) => [
-      path.join(env.CODEX_HOME ?? path.join(homeDirectory(env), '.codex'), 'config.toml'),
+      path.join(env.CODEX_HOME || path.join(homeDirectory(env), '.codex'), 'config.toml'),
     ],
     has: (text) =>
       new RegExp(`^\\s*\\[\\s*mcp_servers\\s*\\.\\s*"?${SERVER}"?\\s*\\]`, 'm').test(text),
