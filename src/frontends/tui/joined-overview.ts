@@ -40,7 +40,7 @@ export class JoinedOverview implements OverviewStore {
 
   start(): void {
     this.#looks = this.#clock.every(SERVER_MS, () => this.#lookAtServers());
-    void this.#follow().catch((error: unknown) => {
+    void Promise.all([this.#learnOrder(), this.#follow()]).catch((error: unknown) => {
       if (this.#stopped.signal.aborted) return;
       if (!(error instanceof AppError)) throw error;
       this.connection.set({ state: 'refused', why: error.message });
@@ -55,7 +55,6 @@ export class JoinedOverview implements OverviewStore {
 
   async #follow(): Promise<void> {
     const { signal } = this.#stopped;
-    void this.#learnOrder();
     const following = this.#servers.streamEvents({ from: 'latest', kinds: overviewKinds }, signal);
     for await (const one of following) {
       if (signal.aborted) return;
