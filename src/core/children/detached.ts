@@ -30,8 +30,8 @@ export function startDetached({ file, args, env, log, cwd }: Detached): Promise<
 }
 
 /**
- * Starts a program that outlives this one, with a connection to this one as its descriptor 3. Throws Error where this
- * process has no descriptors left for that.
+ * Starts a program that outlives this one, with a connection to this one as its descriptor 3. Throws Error if this process
+ * has no free descriptor.
  */
 export function startConnected({ file, args, env, cwd }: Program): net.Socket {
   const child = spawn(file, args, {
@@ -40,7 +40,7 @@ export function startConnected({ file, args, env, cwd }: Program): net.Socket {
     env,
     cwd,
   });
-  // Node gives a child no streams where there are no descriptors for them, whatever its types say.
+  // If no descriptor is free, the child has no streams, although its type says that it has.
   const streams = child.stdio as unknown as readonly (net.Socket | undefined)[] | undefined;
   const connection = streams?.[3];
   child.once('error', () => connection?.destroy());

@@ -1,5 +1,13 @@
 import type { Interface } from 'node:readline/promises';
 
+/** Ends a question at Ctrl-C with SIGINT for this process: a terminal in raw mode sends no signal itself. */
+export function interruptAtCtrlC(lines: Interface): void {
+  lines.on('SIGINT', () => {
+    lines.close();
+    process.kill(process.pid, 'SIGINT');
+  });
+}
+
 /** Asks a question. Resolves with null if the input ends, as with Ctrl-D. Rejects if `signal` aborts. */
 export function answerTo(
   lines: Interface,

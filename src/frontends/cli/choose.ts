@@ -1,6 +1,6 @@
 import { usageError } from '../../api/errors.ts';
 import { createInterface } from 'node:readline/promises';
-import { answerTo } from './answer-to.ts';
+import { answerTo, interruptAtCtrlC } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
 import { canAsk, type CommandIo } from './command-io.ts';
 
@@ -59,10 +59,7 @@ export async function askYes(
   byDefault = false,
 ): Promise<boolean> {
   const lines = createInterface({ input: stdin, output: stderr });
-  lines.on('SIGINT', () => {
-    lines.close();
-    process.kill(process.pid, 'SIGINT');
-  });
+  interruptAtCtrlC(lines);
   if (lines.terminal) withJobControl(lines, stdin as NodeJS.ReadStream);
   try {
     const answer = await answerTo(lines, question);

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { usageError } from '../../api/errors.ts';
-import { answerTo } from './answer-to.ts';
+import { answerTo, interruptAtCtrlC } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
 import type { CommandIo } from './command-io.ts';
 
@@ -32,11 +32,7 @@ async function askSecretly(
   const lines = createInterface({ input: stdin, output: nowhere, terminal: true });
   // The question is shown only now, when the terminal no longer echoes: the user may answer at once.
   stderr.write(`${question}: `);
-  // The terminal is in raw mode, so it sends no signal itself.
-  lines.on('SIGINT', () => {
-    lines.close();
-    process.kill(process.pid, 'SIGINT');
-  });
+  interruptAtCtrlC(lines);
   withJobControl(lines, stdin as NodeJS.ReadStream, () => void stderr.write(`${question}: `));
   try {
     return (await answerTo(lines, '')) ?? '';

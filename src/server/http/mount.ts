@@ -285,7 +285,7 @@ function validator<T extends z.ZodType>(
   };
 }
 
-/** Returns the path of an object whose field `__proto__` zod has dropped, as its records do; undefined if there is none. */
+/** Zod drops the field `__proto__` of a record. Returns the path of the first object that has lost it; else undefined. */
 function pathWithoutProto(sent: unknown, read: unknown): string[] | undefined {
   if (sent === read || typeof sent !== 'object' || typeof read !== 'object') return undefined;
   if (sent === null || read === null) return undefined;

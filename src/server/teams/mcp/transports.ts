@@ -192,6 +192,7 @@ export class LineTransport extends CheckingTransport {
     this.onerror?.(new Error(`the MCP client sent a line of more than ${MAX_LINE_BYTES} bytes`));
     void this.close();
   }
+
   /** Reads a line, of which `last` is the end. */
   #takeLine(last: Buffer): void {
     const line = Buffer.concat([...this.#parts, last]).toString('utf8');
