@@ -17,10 +17,10 @@ export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expire
 export const question = component('Question', 'A question of an approval of the kind `question`.', {
   id: text('Key of the answers. The text or heading of the question is accepted as a key too.'),
   question: text('Text of the question.'),
-  header: nullableText('Heading of the question. Null if there is none.'),
+  header: nullableText('Heading of the question. Null without a heading.'),
   options: z
     .array(z.looseObject({ label: z.string(), description: z.string().nullable() }))
-    .describe('Answers to choose from. Empty if there are none.'),
+    .describe('Answers to choose from. Empty without choices.'),
   free: flag('Whether the answer may be a text that is not one of the options.'),
   multiple: flag('Whether several answers are allowed.'),
   required: flag('Whether the question must be answered to accept the approval.'),
@@ -141,7 +141,7 @@ export const approval = component(
     decided_by: nullableText(
       'Token of the user who decided, or the rule that decided. Null if nobody has decided.',
     ),
-    reason: nullableText('Reason for the decision, or for the status. Null if there is none.'),
+    reason: nullableText('Reason for the decision, or for the status. Null without a reason.'),
     expires_at: nullableTime('Time at which the approval expires (Unix ms). Null if it does not.'),
     created_at: timestamp,
     resolved_at: nullableTime('Time at which the approval ceased to be pending (Unix ms).'),

@@ -92,7 +92,7 @@ export const session = component('Session', 'A conversation with an agent.', {
   ),
   metadata: z
     .unknown()
-    .describe('Value that the client stored with the session. Null if there is none.'),
+    .describe('Value that the client stored with the session. Null without a value.'),
   title: sessionTitle,
   title_source: titleSource,
   status: sessionStatus,
@@ -115,7 +115,7 @@ export const session = component('Session', 'A conversation with an agent.', {
     'Time at which a turn was last accepted, started or ended, or an approval was last requested (Unix ms). Creation time of the session until its first turn.',
   ),
   last_words: lastWords,
-  active_turn_id: nullableText('Turn that has not ended. Null if there is none.'),
+  active_turn_id: nullableText('Turn that has not ended. Null without such a turn.'),
   last_turn_id: nullableText('Most recent turn. Null before the first turn.'),
   last_turn_status: lastTurnStatus,
   last_turn_error: lastTurnError,

@@ -41,8 +41,10 @@ export const message = component('Message', 'A message from a member of a team t
   images: z.array(storedImage).describe('Stored copies of the images in image_paths.'),
   priority,
   policy,
-  correlation_id: nullableText('Id that the sender chose. Null if there is none.'),
-  reply_to_message_id: nullableText('Message that this one replies to. Null if there is none.'),
+  correlation_id: nullableText('Id that the sender chose. Null without an id.'),
+  reply_to_message_id: nullableText(
+    'Message that this one replies to. Null without such a message.',
+  ),
   onboarding: flag(
     'Whether this is the first message to a new member that was created for the team.',
   ),
@@ -69,7 +71,7 @@ export const delivery = component('Delivery', 'The delivery of one message to on
     'Status of the delivery. `pending`: the message waits for its recipient. `deferred`: the delivery was postponed; `error` contains the reason. `injecting`: the turn with the message is accepted. `injected`: the turn with the message has started.',
   ),
   attempts: z.int().describe('Number of turns that were started to deliver the message.'),
-  injected_turn_id: nullableText('Turn that contains the message. Null if there is none.'),
+  injected_turn_id: nullableText('Turn that contains the message. Null without such a turn.'),
   consumed_at: nullableTime(
     'Time at which its turn completed (Unix ms). Null if it has not completed.',
   ),
