@@ -3,7 +3,7 @@ import path from 'node:path';
 import { AppError, invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
-import { codeOf } from '../lib/system-error.ts';
+import { codeOf, isNoRoom } from '../lib/system-error.ts';
 import { HISTORY_FILE } from '../lib/prompt-history.ts';
 import { createFile } from '../lib/replace-file.ts';
 
@@ -86,13 +86,19 @@ function isForeign({ uid }: fs.Stats): boolean {
   return process.geteuid !== undefined && uid !== process.geteuid();
 }
 
-/** Runs `work`, which uses files of the data directory. Throws `invalid` if the system refuses access. */
+/** Runs `work`, which uses files of the data directory. Throws `storage_full`, or `invalid` if the system refuses access. */
 export function withDataDirectory<T>(directory: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
     const { message } = error as Error;
+    if (isNoRoom(error))
+      throw new AppError(
+        'storage_full',
+        `cannot write to the data directory ${directory} (${message}): free some space, and try again`,
+        { cause: error },
+      );
     const isForbidden = ['EACCES', 'EPERM'].includes(codeOf(error));
     const change = isForbidden ? 'change its owner to the user who runs the server, or ' : '';
     throw invalidError(

@@ -20,6 +20,11 @@ export function nullUnlessShort(error: unknown): null {
   return null;
 }
 
+/** Reports whether the system refused a write because the disk or the quota was full. */
+export function isNoRoom(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(error));
+}
+
 /** Reports whether the system refused an operation because of the file that it is about. */
 export function isAboutFile(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).syscall !== undefined && !SHORTAGES.has(codeOf(error));

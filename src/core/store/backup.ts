@@ -6,7 +6,8 @@ import { unless } from '../lib/system-error.ts';
 import { DATABASE_FILE, openConnection, type SqlTools } from './connection.ts';
 import type { Database } from './database.ts';
 import { fork } from './forks.ts';
-import { asStorageError, isNoRoom } from './storage-error.ts';
+import { isNoRoom } from '../lib/system-error.ts';
+import { asStorageError } from './storage-error.ts';
 
 /** A backup in one file. The file is unlinked already: its bytes go when `file` is closed or the process dies. */
 export interface Backup {

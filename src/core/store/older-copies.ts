@@ -3,7 +3,8 @@ import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
 import { DATABASE_FILE, type SqlTools } from './connection.ts';
 import { openReadOnly } from './read-only.ts';
-import { asReadError, isNoRoom } from './storage-error.ts';
+import { isNoRoom } from '../lib/system-error.ts';
+import { asReadError } from './storage-error.ts';
 
 /** Suffix of a copy while it is written. */
 const PART = '.part';

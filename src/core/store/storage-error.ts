@@ -1,6 +1,6 @@
 import { AppError } from '../../api/errors.ts';
 import { SqliteError } from './raw-statement.ts';
-import { codeOf } from '../lib/system-error.ts';
+import { isNoRoom } from '../lib/system-error.ts';
 
 const SQLITE_PERM = 3;
 const SQLITE_NOMEM = 7;
@@ -41,11 +41,6 @@ export function isOutOfReach({ code }: SqliteError): boolean {
 export function isFull(error: unknown): boolean {
   if (!(error instanceof SqliteError)) return false;
   return error.code === SQLITE_FULL || isNoRoom(error.cause);
-}
-
-/** Whether the system refused a write because the disk or the quota was full. */
-export function isNoRoom(error: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT'].includes(codeOf(error));
 }
 
 /** Converts SQLite's failures to read a named file to `storage_damaged`; returns any other error unchanged. */

@@ -19,6 +19,7 @@ import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
 import { takeProcesses } from '../conversations/sessions/attach-turn.ts';
 import { type Recovered, recover } from '../maintenance/recovery/recover.ts';
+import { withDataDirectory } from '../../core/config/data-directory.ts';
 import { withToken } from '../../core/config/token.ts';
 
 /** A server that listens. */
@@ -50,20 +51,42 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const shim = await findShim(base, undo);
   const components = buildComponents(base, options, shim, undo);
   undo.defer(() => components.children.keeper.stop());
-  const { summary, startTurns, survivingTurns, survivingProcesses } = await recoverRows(
+  const recovered = await recoverRows(base, components);
+  const httpLayer = buildHttpLayer(base, components, recovered.summary, undo);
+  connect(base, components);
+  const running: Running = {
     base,
     components,
-  );
-  const httpLayer = buildHttpLayer(base, components, summary, undo);
-  connect(base, components);
-  const { supervisor, sandbox } = components.children;
+    httpLayer,
+    maintenance: null,
+    background: null,
+    opened: undo.move(),
+  };
+  try {
+    await open(running, recovered, options);
+  } catch (error) {
+    // Agents, timers and deliveries may run already, and only a stop ends them.
+    await stopFailed(running);
+    throw error;
+  }
+  return runtimeOf(running);
+}
+
+/** Takes over the processes that the last server left, listens, and then starts the components. */
+async function open(
+  running: Running,
+  { summary, startTurns, survivingTurns, survivingProcesses }: Recovered,
+  options: RuntimeOptions,
+): Promise<void> {
+  const { base, components, httpLayer, opened } = running;
+  const { supervisor, sandbox, shim } = components.children;
   // Before any agent acts: the processes that it starts run in the same sandbox.
   await sandbox.restore(shim?.held ?? []);
   for (const turn of takeProcesses(survivingTurns, supervisor))
     components.sessions.runner.attach(turn);
   await components.processes.service.attach(survivingProcesses);
   await supervisor.endUnattached();
-  const maintenance = undo.use(startMaintenance(base, components));
+  running.maintenance = opened.use(startMaintenance(base, components));
   const last = readNote(shim)?.url ?? null;
   await listen(base, httpLayer, { orFree: options.freePort === true, last });
   base.address.url = httpLayer.server.url;
@@ -77,17 +100,26 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   components.sessions.imports.reader.open();
   await components.sessions.scheduler.open();
   components.searching.resume();
-  const background = startBackground(base, components, summary);
-  void background.spawns.then(() => components.races.runner.open());
+  running.background = startBackground(base, components, summary);
+  void running.background.spawns.then(() => components.races.runner.open());
   components.hooks.open();
-  announce(base, components, httpLayer, undo);
-  if (options.onIdle) undo.use(watchIdle({ base, components, httpLayer }, options.onIdle));
+  announce(running);
+  if (options.onIdle) opened.use(watchIdle({ base, components, httpLayer }, options.onIdle));
   httpLayer.fleet.join({
     agents: components.sessions.pool,
     server: httpLayer.server,
     feed: components.storage.feed,
   });
-  return runtimeOf({ base, components, httpLayer, maintenance, background, opened: undo.move() });
+}
+
+/** Stops a server that could not start. Leaves the turns of the last server to the next one. */
+async function stopFailed(running: Running): Promise<void> {
+  try {
+    await stop(running, { hurry: AbortSignal.abort(), leavesTurns: true });
+  } catch (error) {
+    running.base.logger.error({ err: error }, 'cannot stop in order after a start that failed');
+    await running.opened[Symbol.asyncDispose]();
+  }
 }
 
 /** Connects to the shim that an earlier server left. Only a server whose agents may outlive it loads the shim. */
@@ -131,14 +163,12 @@ function isLoopbackUp(): boolean {
 }
 
 /** Registers the server, so that clients on this machine find it. */
-function announce(
-  { directory, config, logger }: Base,
-  { storage }: Components,
-  { server: { url } }: HttpLayer,
-  undo: Undo,
-): void {
-  register(directory, { url, version, token_file: config.now.auth.token_file });
-  undo.defer(() => unregister(directory));
+function announce({ base, components: { storage }, httpLayer, opened }: Running): void {
+  const { directory, config, logger } = base;
+  const { url } = httpLayer.server;
+  const { token_file } = config.now.auth;
+  withDataDirectory(directory, () => register(directory, { url, version, token_file }));
+  opened.defer(() => unregister(directory));
   logger.info({ url, version, data: directory, seq: storage.feed.latestSeq }, 'ready');
 }
 

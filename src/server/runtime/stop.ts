@@ -3,16 +3,18 @@ import type { Base } from './base.ts';
 import type { Components } from './build.ts';
 import type { HttpLayer } from './build/http-layer.ts';
 import { AppError } from '../../api/errors.ts';
+import type { Undo } from '../../core/lib/undo.ts';
 
 export interface Running {
   base: Base;
   components: Components;
   httpLayer: HttpLayer;
-  /** Disposing it ends the periodic work. */
-  maintenance: Disposable;
-  background: Background;
+  /** Disposing it ends the periodic work. Null until that begins. */
+  maintenance: Disposable | null;
+  /** Null until that work begins. */
+  background: Background | null;
   /** Disposing it closes and releases everything that the start opened, in reverse order. */
-  opened: AsyncDisposable;
+  opened: Undo;
 }
 
 /** The grace period of agents after SIGTERM when the server stops, in milliseconds. */
@@ -70,8 +72,8 @@ function takeNothingNew({
   goals.checks.stop();
   watches.checks.stop();
   races.runner.stop();
-  maintenance[Symbol.dispose]();
-  background.stopVerification();
+  maintenance?.[Symbol.dispose]();
+  background?.stopVerification();
 }
 
 /** Stores the event of the stop. If the disk accepts no more writes, the stop continues. */
@@ -104,14 +106,14 @@ async function endWorktrees(
 
 /** Waits for the work that the start resumed, and for spawns, races and broadcasts under way. */
 async function endBackground({ components: { teams, races }, background }: Running): Promise<void> {
-  await background.cleanups;
-  await background.spawns;
-  await background.broadcasts;
-  await background.sandbox;
+  await background?.cleanups;
+  await background?.spawns;
+  await background?.broadcasts;
+  await background?.sandbox;
   await teams.broadcasts.stop();
   await teams.spawns.idle();
   await races.runner.idle();
-  await background.verification;
+  await background?.verification;
 }
 
 /** Marks the run as ended in order, so that the next start has nothing to sweep. */

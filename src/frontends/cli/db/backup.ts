@@ -6,6 +6,7 @@ import type { Client } from '../../../client/client.ts';
 import { AppError, conflictError, unreachableError } from '../../../api/errors.ts';
 import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm } from '../../../core/lib/self.ts';
+import { isNoRoom } from '../../../core/lib/system-error.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
 import type { GlobalOptions } from '../context.ts';
 import { mebibytes } from '../output.ts';
@@ -81,9 +82,9 @@ async function create(part: string): Promise<fs.FileHandle> {
 }
 
 function cannotWrite(part: string, cause: unknown): AppError {
-  const { code, message } = cause as NodeJS.ErrnoException;
+  const { message } = cause as Error;
   return new AppError(
-    code === 'ENOSPC' || code === 'EDQUOT' ? 'storage_full' : 'invalid',
+    isNoRoom(cause) ? 'storage_full' : 'invalid',
     `cannot write the file ${part} (${message}): choose another location`,
     { cause },
   );

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import { AppError, isAppError } from '../../../api/errors.ts';
-import { isNoRoom } from '../../../core/store/storage-error.ts';
+import { isNoRoom } from '../../../core/lib/system-error.ts';
 
 /** The failure of a git command; the message is git's own. */
 export class GitFailure extends Error {
