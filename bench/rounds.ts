@@ -48,8 +48,7 @@ class Run {
   constructor(workload: Sized, root: string, subjects: readonly Subject[]) {
     this.#workload = workload;
     this.#root = root;
-    const { second } = workload;
-    const all = second ? [...subjects, secondBaselines[second]] : subjects;
+    const all = [...subjects, ...workload.servers.map((name) => secondBaselines[name])];
     this.#sides = [...all.filter((one) => canRun(one, workload)), 'bare'];
     this.measured = new Map(this.#sides.map((side) => [nameOf(side), []]));
   }

@@ -27,8 +27,8 @@ export interface Workload<Size> {
   /** The unit of each figure. More is better where it ends with `/s`, less for all others. */
   units: Record<string, string>;
   sizes: Record<Form, Size>;
-  /** A server of `baselines` that runs it too, as a second baseline. */
-  second?: SecondBaseline;
+  /** Servers of `baselines` that run it too. The first one is the second baseline, to which ratios are given. */
+  servers?: readonly SecondBaseline[];
   /** Is called once for each subject, before all rounds: makes the state that the rounds only read. */
   prepare?: (context: RoundContext, size: Size) => Promise<void>;
   server: (context: RoundContext, size: Size) => Promise<Measures>;
@@ -40,7 +40,7 @@ export interface Sized {
   about: string;
   needs: Workload<unknown>['needs'];
   units: Record<string, string>;
-  second: SecondBaseline | null;
+  servers: readonly SecondBaseline[];
   prepare: ((context: RoundContext) => Promise<void>) | null;
   server(context: RoundContext): Promise<Measures>;
   bare(directory: string): Promise<Measures>;
@@ -50,12 +50,12 @@ export interface Sized {
 export function workload<Size>(given: Workload<Size>): (form: Form) => Sized {
   return (form) => {
     const size = given.sizes[form];
-    const { about, needs, units, second = null, prepare } = given;
+    const { about, needs, units, servers = [], prepare } = given;
     return {
       about,
       needs,
       units,
-      second,
+      servers,
       prepare: prepare ? (context) => prepare(context, size) : null,
       server: (context) => given.server(context, size),
       bare: (directory) => given.bare(directory, size),

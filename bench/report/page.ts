@@ -33,7 +33,7 @@ function tableOf({ workload, about, form, rounds, machine, node, figures }: Resu
   );
   const compared = sides.filter((side) => figures.some((figure) => figure.ratios[side]));
   const toSecond = sides.filter((side) => figures.some((figure) => figure.secondRatios?.[side]));
-  const second = sides.includes('libraries') ? 'libraries' : 'bare-server';
+  const second = sides.includes('bare-server') ? 'bare-server' : 'libraries';
   const head = [
     '',
     '',

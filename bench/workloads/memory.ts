@@ -20,7 +20,7 @@ export const memory = workload<Size>({
   about:
     'the resident memory of the server and its helper processes, without agents. The row `after the load` is measured after commands and new sessions (full: 1,000 and 500, short: 200 and 100). The row `busy` is the peak memory of the server while eight agents use tools without a pause (full: 50,000 events, short: 10,000). The baseline is a minimal HTTP server, which writes the same number of requests to a file. The second baseline, in the row `idle`, is a server that only loads the libraries of cadre',
   needs: 'process',
-  second: 'libraries',
+  servers: ['libraries'],
   units: { idle: 'MB', 'after the load': 'MB', busy: 'MB' },
   sizes: {
     short: { processes: 200, sessions: 100, events: 10_000 },

@@ -10,7 +10,7 @@ export const start = workload({
   about:
     'the time from the start of the program until /health responds, with a new and with a used data directory. The baseline is a minimal HTTP server. The second baseline is a server that only loads the libraries of cadre',
   needs: 'process',
-  second: 'libraries',
+  servers: ['libraries'],
   units: { 'new directory': 'ms', 'used directory': 'ms', 'CPU, new directory': 'ms' },
   sizes: { short: { starts: 3 }, full: { starts: 10 } },
   server: (context, { starts }) =>

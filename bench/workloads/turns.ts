@@ -9,9 +9,9 @@ const SESSIONS = 8;
 
 /** Turns of several sessions at once. */
 export const turns = workload({
-  about: `the rate and the CPU time of turns with ten words, in ${SESSIONS} sessions at the same time. The baseline runs ${SESSIONS} agents on pipes, and writes prompts and words to a file on disk. The second baseline is a minimal HTTP server that does the same`,
+  about: `the rate and the CPU time of turns with ten words, in ${SESSIONS} sessions at the same time. The baseline runs ${SESSIONS} agents on pipes, and writes prompts and words to a file on disk. The second baseline is a minimal HTTP server that does the same. The side \`libraries\` is a server with only the libraries of cadre and the same events`,
   needs: 'server',
-  second: 'bare-server',
+  servers: ['bare-server', 'libraries'],
   units: { turns: '/s', 'CPU of a turn': 'ms' },
   sizes: { short: { each: 60 }, full: { each: 300 } },
   server: (context, { each }) =>

@@ -91,7 +91,7 @@ it('A figure leaves out the sides that have no value for it.', async () => {
 it('A workload with a second baseline has the ratio of each server to it.', async () => {
   const { sized } = noted((side) => ({ time: { cadre: 12, 'bare-server': 4 }[side] ?? 2 }));
   const { figures } = await runRounds(
-    { ...sized, second: 'bare-server' },
+    { ...sized, servers: ['bare-server'] },
     [subject('cadre')],
     1,
     quiet,
