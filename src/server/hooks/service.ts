@@ -7,6 +7,7 @@ import type { Supervisor } from '../../core/children/supervisor.ts';
 import { AppError, conflictError, notFoundError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
+import { persist } from '../../core/store/persist.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
@@ -136,7 +137,7 @@ export class HookService {
   }
 
   async #apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
-    const { db, logger } = this.#deps;
+    const { logger } = this.#deps;
     const before = this.#runners;
     const same = (one: HookDefinition) =>
       isDeepStrictEqual(before.get(one.name)?.definition, one) && isRunnable(one);
@@ -154,12 +155,22 @@ export class HookService {
       if (kept.has(definition.name) || !isRunnable(definition) || this.#stopping.signal.aborted)
         continue;
       try {
-        const state = await db.transact((tx) => this.#store.begin(tx, definition.name, from));
-        this.#runners.set(definition.name, this.#runnerOf(definition, state));
+        const state = await this.#begin(definition.name, from);
+        if (state) this.#runners.set(definition.name, this.#runnerOf(definition, state));
       } catch (error) {
         logger.error({ err: error, hook: definition.name }, 'cannot start a hook');
       }
     }
+  }
+
+  /** Returns the stored state of a hook. A new one begins after `from`, once the disk has room; null if the server stops first. */
+  async #begin(name: string, from: number): Promise<HookState | null> {
+    let state = this.#deps.db.peek((rx) => this.#store.get(rx, name)) ?? null;
+    if (!state)
+      await persist(this.#deps, this.#stopping.signal, { hook: name }, (tx) => {
+        state = this.#store.begin(tx, name, from);
+      });
+    return state;
   }
 
   #runnerOf(definition: HookDefinition, state: HookState): HookRunner {
