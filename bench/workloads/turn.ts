@@ -25,7 +25,7 @@ interface Talk {
 
 /** Waits of one client: for a session, a turn, its first word, and each later word. */
 export const turn = workload({
-  about: `the time in which one client creates a session, and completes turns with one word and with ten words. The baseline runs the same agent on pipes, and writes the prompt and the words to a file on disk. The second baseline is a minimal HTTP server that does the same.`,
+  about: `the time in which one client creates a session, and completes turns with one word and with ten words. The baseline runs the same agent on pipes, and writes the prompt and the words to a file on disk. The second baseline is a minimal HTTP server that does the same`,
   needs: 'server',
   servers: ['bare-server'],
   units: {
