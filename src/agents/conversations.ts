@@ -1,4 +1,4 @@
-import type { ConversationHolder } from '../api/conversations.ts';
+import type { ConversationProcess } from '../api/conversations.ts';
 import type { Session } from '../api/sessions.ts';
 import { firstLine } from '../core/lib/cut-line.ts';
 import { oneLine, plain } from '../core/lib/plain.ts';
@@ -87,7 +87,7 @@ export interface Conversations {
   /** Reads up to `max` turns after a mark; null: after the beginning. */
   turns(ref: string, query: TurnQuery, signal: AbortSignal): Promise<StoredTurns>;
   /** Returns a lookup of the processes that have conversations open, without the processes of this server. */
-  holders(): Promise<(ref: string) => ConversationHolder | null>;
+  holders(): Promise<(ref: string) => ConversationProcess | null>;
   /** Returns the command by which the program continues a conversation; empty if that is not known. */
   command(ref: string): string[];
 }

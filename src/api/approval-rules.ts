@@ -58,7 +58,7 @@ export const approvalRule = component(
 );
 export type ApprovalRule = z.output<typeof approvalRule>;
 
-export const ruleDecision = component('Ruling', 'Decision of the rules about a request.', {
+export const ruleDecision = component('RuleDecision', 'Decision of the rules about a request.', {
   effect: ruleEffect,
   rule: approvalRule
     .nullable()

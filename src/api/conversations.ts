@@ -6,7 +6,7 @@ import { statuses } from './providers.ts';
 import { sessionParam } from './sessions.ts';
 
 const holder = component(
-  'ConversationHolder',
+  'ConversationProcess',
   'A process other than this server that has a conversation open.',
   {
     pid: z.int().nullable().describe('Process id. Null if unknown.'),
@@ -14,7 +14,7 @@ const holder = component(
     status: nullableText('State that the program reports, such as `idle`. Null if unknown.'),
   },
 );
-export type ConversationHolder = z.output<typeof holder>;
+export type ConversationProcess = z.output<typeof holder>;
 
 const conversation = component(
   'Conversation',
@@ -65,16 +65,20 @@ export const pastTurn = component(
 );
 export type PastTurn = z.output<typeof pastTurn>;
 
-const handedBack = component('HandedBack', 'The way to continue a session outside of cadre.', {
-  session_id: z.string(),
-  cwd: z.string(),
-  ref: text('Id of the conversation in the program of the agent.'),
-  command: z
-    .array(z.string())
-    .describe(
-      "Command that continues the conversation in the agent's own program. Empty if cadre does not know the command.",
-    ),
-});
+const handedBack = component(
+  'HandBack',
+  'Command with which a user continues a session outside of cadre.',
+  {
+    session_id: z.string(),
+    cwd: z.string(),
+    ref: text('Id of the conversation in the program of the agent.'),
+    command: z
+      .array(z.string())
+      .describe(
+        "Command that continues the conversation in the agent's own program. Empty if cadre does not know the command.",
+      ),
+  },
+);
 
 export const listConversations = endpoint('GET /v1/providers/{provider}/conversations', {
   summary:

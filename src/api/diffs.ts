@@ -32,7 +32,7 @@ const fileChange = component('FileChange', 'A changed file.', {
 export type FileChange = z.output<typeof fileChange>;
 
 const leftOut = component(
-  'LeftOut',
+  'SkippedFile',
   'A changed file whose content was not read. `large`: it is larger than 32 MiB. `limit`: the changed files before it reach a limit. `repository`: it is a separate git repository.',
   {
     path: z.string(),
@@ -40,7 +40,7 @@ const leftOut = component(
     bytes: z.int().nullable(),
   },
 );
-export type LeftOut = z.output<typeof leftOut>;
+export type SkippedFile = z.output<typeof leftOut>;
 
 export const diffBase = component(
   'DiffBase',

@@ -26,7 +26,7 @@ const imageInline = z
 
 const nonBlankText = textInput
   .extend({ text: z.string().regex(/\S/, 'is blank: enter a text') })
-  .meta({ id: 'SaidText', description: 'Text input for an agent. It must not be blank.' });
+  .meta({ id: 'NonBlankText', description: 'Text input for an agent. It must not be blank.' });
 
 /** An input item of a team message. Unlike in a turn, its text must not be blank. */
 export const messageInputItem = z.union([nonBlankText, imageByPath, imageInline]);

@@ -126,13 +126,17 @@ export const recoverySummary = component(
 );
 export type RecoverySummary = z.output<typeof recoverySummary>;
 
-const spread = component('Spread', 'The distribution of a number over the last samples.', {
-  count: z.int(),
-  mean: z.number(),
-  p50: z.number(),
-  p99: z.number(),
-  max: z.number(),
-});
+const distribution = component(
+  'Distribution',
+  'The distribution of a number over the last samples.',
+  {
+    count: z.int(),
+    mean: z.number(),
+    p50: z.number(),
+    p99: z.number(),
+    max: z.number(),
+  },
+);
 
 const storageFigures = z.looseObject({
   latest_seq: integer('Sequence number (seq) of the newest event.'),
@@ -177,8 +181,10 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
   providers: z.array(providerDiagnostics),
   storage: storageFigures.extend({
     checkpoints: integer('Number of checkpoints of the write-ahead log since the start.'),
-    group_size: spread.describe('Transactions per group commit. A group commit needs one fsync.'),
-    sync_us: spread.describe('Duration of an fsync of the log, in microseconds.'),
+    group_size: distribution.describe(
+      'Transactions per group commit. A group commit needs one fsync.',
+    ),
+    sync_us: distribution.describe('Duration of an fsync of the log, in microseconds.'),
   }),
   streams: z.looseObject({
     followers: integer('Number of open event streams.'),
@@ -218,7 +224,7 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
     ),
   }),
   event_loop: z.looseObject({
-    delay_us: spread.describe('Delay of the event loop, in microseconds.'),
+    delay_us: distribution.describe('Delay of the event loop, in microseconds.'),
   }),
   memory: z.looseObject({
     rss_bytes: integer('Memory of the server process (resident set size).'),

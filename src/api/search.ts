@@ -37,7 +37,7 @@ const searchHit = component('SearchHit', 'A search result.', {
   ),
   marks: z
     .array(
-      component('SearchMark', 'A range in a text, in UTF-16 code units.', {
+      component('TextRange', 'A range in a text, in UTF-16 code units.', {
         start: z.int(),
         end: z.int(),
       }),

@@ -84,7 +84,7 @@ export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', 
     taken_at: timestamp,
     files: z
       .array(
-        component('FileOfSession', 'A file of a session.', {
+        component('SessionFile', 'A file of a session.', {
           path: z.string(),
           mode: text("Mode of the file in git's notation, such as 100644."),
           blob: z.string(),

@@ -5,7 +5,7 @@ import { delivery, message } from './team-messages.ts';
 import { member, team, teamParam } from './teams.ts';
 import { worktree } from './worktrees.ts';
 
-const memberRow = member
+const memberView = member
   .extend({
     state: z.enum(['idle', 'working', 'waiting_for_approval', 'closed', 'failed']),
     last_message: component('LastMessage', 'Summary of a message in the row of a member.', {
@@ -31,11 +31,11 @@ const memberRow = member
       'Whether the agent has requested the tools of cadre, which it needs to send messages to the team. Null if this is not known since the start of the server.',
     ),
   })
-  .meta({ id: 'MemberRow', description: 'A member of a team and its current activity.' });
+  .meta({ id: 'MemberView', description: 'A member of a team and its current activity.' });
 
 export const teamView = component('TeamView', 'A team, its members and its latest messages.', {
   team,
-  members: z.array(memberRow).describe('Members, in the order in which they joined.'),
+  members: z.array(memberView).describe('Members, in the order in which they joined.'),
   messages: z.array(message).describe('Messages, newest first.'),
   deliveries_by_message_id: z.record(z.string(), z.array(delivery)).nullable(),
   latest_seq: integer(
@@ -43,7 +43,7 @@ export const teamView = component('TeamView', 'A team, its members and its lates
   ),
 });
 export type TeamView = z.output<typeof teamView>;
-export type MemberRow = z.output<typeof memberRow>;
+export type MemberView = z.output<typeof memberView>;
 
 export const getTeamView = endpoint('GET /v1/teams/{team_id}/view', {
   summary: 'Get a team, its members and its latest messages',

@@ -150,7 +150,7 @@ const worktreeRequest = z
     run_init_script,
     copy_included,
   })
-  .meta({ id: 'WorktreeWish', description: 'The worktree of a new member.' });
+  .meta({ id: 'NewMemberWorktree', description: 'The worktree of a new member.' });
 
 export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
   summary: 'Create a session as a new member of a team; if a step fails, nothing remains',

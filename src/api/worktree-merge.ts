@@ -21,14 +21,14 @@ const conflict = component('MergeConflict', 'A merge conflict in a file.', {
 });
 export type Conflict = z.output<typeof conflict>;
 
-const commit = component('FinishedCommit', 'A commit of a worktree.', {
+const commit = component('WorktreeCommit', 'A commit of a worktree.', {
   commit: z.string(),
   subject: z.string(),
   author: text('Name of the author.'),
   authored_at: timestamp,
 });
 
-const file = component('FinishedFile', 'A file that a merge or rebase changes.', {
+const file = component('MergedFile', 'A file that a merge or rebase changes.', {
   path: z.string(),
   change: z.enum(['added', 'deleted', 'modified']),
   lines_added: z.int().nullable().describe('Number of added lines. Null for a binary file.'),
@@ -82,7 +82,7 @@ const moved = {
   ),
 };
 
-const finished = component('WorktreeFinish', 'The plan or result of a merge or rebase.', moved);
+const finished = component('MergeResult', 'The plan or result of a merge or rebase.', moved);
 export type MergeResult = z.output<typeof finished>;
 
 /** Two messages of this length fit into a body, even if every character is escaped. */

@@ -24,7 +24,7 @@ export const trusted = component(
 export type Trusted = z.output<typeof trusted>;
 
 const brought = component(
-  'BroughtContent',
+  'RepositoryContent',
   'Content of a repository that can run, select files to copy, or prompt an agent; or the consent to handoffs.',
   {
     kind: z.enum(['init_script', 'included_files', 'filters', 'template', 'handoff']).meta({
@@ -67,7 +67,7 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
     }),
   }),
   response: component(
-    'BroughtContents',
+    'RepositoryContents',
     'All content of a repository that must be trusted before use.',
     { repo_root: z.string(), brings: z.array(brought) },
   ),

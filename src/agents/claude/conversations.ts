@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { ConversationHolder } from '../../api/conversations.ts';
+import type { ConversationProcess } from '../../api/conversations.ts';
 import { identify, isAlive } from '../../core/children/identity.ts';
 import { isFileError, openForeignFile, readForeignFile } from '../../core/lib/foreign-file.ts';
 import {
@@ -72,10 +72,10 @@ export class ClaudeConversations implements Conversations {
     }
   }
 
-  async holders(): Promise<(ref: string) => ConversationHolder | null> {
+  async holders(): Promise<(ref: string) => ConversationProcess | null> {
     const directory = path.join(this.#settings.home(), 'sessions');
     const names = ((await namesIn(directory)) ?? []).filter((name) => /^\d+\.json$/.test(name));
-    const holders = new Map<string, ConversationHolder>();
+    const holders = new Map<string, ConversationProcess>();
     for (const name of names) {
       const bytes = await orNull(
         readForeignFile(directory, name, { maxBytes: MAX_REGISTRY_BYTES }),

@@ -8,7 +8,7 @@ import { type AgentSink, type KnownSession, unavailable } from '../provider.ts';
 import type { AppServer } from './app-server.ts';
 import { type Ask, entriesOf, listAll } from './models.ts';
 import path from 'node:path';
-import type { ConversationHolder } from '../../api/conversations.ts';
+import type { ConversationProcess } from '../../api/conversations.ts';
 import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { hasProc } from '../../core/lib/platform.ts';
 import { MessageBudget } from '../budget.ts';
@@ -204,11 +204,11 @@ export class CodexConversations implements Conversations {
   }
 
   /** Reads the writer locks. The lock files are not opened, because that could create them. */
-  async holders(): Promise<(ref: string) => ConversationHolder | null> {
+  async holders(): Promise<(ref: string) => ConversationProcess | null> {
     const directory = path.join(this.#settings.home(), 'thread-writer-locks');
     const names = await fs.readdir(directory).catch(() => []);
     const table = hasProc && names.length > 0 ? await readLocks() : new Map<string, number>();
-    const holders = new Map<string, ConversationHolder>();
+    const holders = new Map<string, ConversationProcess>();
     for (const name of names) {
       const stats = await fs.lstat(path.join(directory, name)).catch(() => null);
       const pid = stats ? table.get(String(stats.ino)) : undefined;

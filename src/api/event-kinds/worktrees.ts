@@ -8,7 +8,7 @@ const kind = describeKinds('worktree');
 /** Events from before worktrees had ports and included files lack these fields. */
 const worktreeAsMade = worktree
   .partial({ included: true, port_base: true, port_count: true })
-  .meta({ id: 'WorktreeAsMade', description: 'A worktree that was created.' });
+  .meta({ id: 'CreatedWorktree', description: 'A worktree that was created.' });
 
 /** A worktree as events contain it after its creation. */
 const worktreeInEvents = worktreeAsMade.omit({ init_script: true, included: true }).meta({

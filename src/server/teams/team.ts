@@ -1,6 +1,6 @@
 import type { Session, Turn } from '../../api/sessions.ts';
 import type { BodyOf } from '../../api/endpoint.ts';
-import type { MemberRow } from '../../api/team-view.ts';
+import type { MemberView } from '../../api/team-view.ts';
 import type { addMember, Member, Team, spawnMember } from '../../api/teams.ts';
 import { AppError, conflictError, notFoundError, invalidError } from '../../api/errors.ts';
 import type { ProviderId } from '../../api/provider-kinds.ts';
@@ -58,7 +58,7 @@ export function withoutMember(
   return { team: { ...team, lead_agent_id: longest.agent_id, updated_at: now }, isNewLead: true };
 }
 
-const states: Record<Session['status'], MemberRow['state']> = {
+const states: Record<Session['status'], MemberView['state']> = {
   ready: 'idle',
   running: 'working',
   waiting_for_approval: 'waiting_for_approval',
@@ -66,7 +66,7 @@ const states: Record<Session['status'], MemberRow['state']> = {
   failed: 'failed',
 };
 
-export function memberStateOf({ status }: Session): MemberRow['state'] {
+export function memberStateOf({ status }: Session): MemberView['state'] {
   return states[status];
 }
 

@@ -1,6 +1,6 @@
 import type { QueryOf } from '../../api/endpoint.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
-import type { MemberRow, TeamView, getTeamView } from '../../api/team-view.ts';
+import type { MemberView, TeamView, getTeamView } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
 import { invalidError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
@@ -27,7 +27,7 @@ export interface TeamPart {
   team: Team;
   member_count: number;
   from: number;
-  members: MemberRow[];
+  members: MemberView[];
   /** Newest first, each with the cursor of the messages before it; null: there are none. */
   messages: { message: Message; next: string | null }[];
   deliveries: [messageId: string, deliveries: Delivery[]][];
@@ -125,8 +125,8 @@ export class TeamViews {
     }));
   }
 
-  async #members(teamId: string, agents: readonly string[]): Promise<MemberRow[]> {
-    const rows: MemberRow[] = [];
+  async #members(teamId: string, agents: readonly string[]): Promise<MemberView[]> {
+    const rows: MemberView[] = [];
     const messageCache = new Map<string, Message>();
     for (let at = 0; at < agents.length;) {
       const from = at;
@@ -181,7 +181,7 @@ export class TeamViews {
     }
   }
 
-  #row(rx: Reader, member: Member, messageCache: Map<string, Message>): MemberRow {
+  #row(rx: Reader, member: Member, messageCache: Map<string, Message>): MemberView {
     const { team_id, agent_id } = member;
     const session = this.#deps.sessionStore.session(rx, agent_id);
     const worktreeId = member.worktree_id ?? session.worktree_id;
@@ -204,7 +204,7 @@ export class TeamViews {
     rx: Reader,
     { team_id, agent_id }: Member,
     messageCache: Map<string, Message>,
-  ): MemberRow['last_message'] {
+  ): MemberView['last_message'] {
     const sent = this.#deps.store.lastSent(rx, team_id, agent_id);
     const receivedId = this.#deps.store.lastReceivedId(rx, team_id, agent_id);
     const received =

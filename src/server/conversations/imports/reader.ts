@@ -1,5 +1,5 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { ConversationHolder, PastTurn } from '../../../api/conversations.ts';
+import type { ConversationProcess, PastTurn } from '../../../api/conversations.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { Conversations, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
@@ -106,7 +106,7 @@ export class ImportReader {
     );
   }
 
-  async #holderOf(session: Session): Promise<ConversationHolder | null> {
+  async #holderOf(session: Session): Promise<ConversationProcess | null> {
     const { provider_session_ref: ref } = session;
     if (ref === null) return null;
     return (await this.conversationsOf(session).holders())(ref);
@@ -206,7 +206,7 @@ function comparable(text: string): string {
     .slice(0, COMPARED_TEXT);
 }
 
-export function inUseText({ pid, program, status }: ConversationHolder): string {
+export function inUseText({ pid, program, status }: ConversationProcess): string {
   const what = [`process ${pid ?? 'unknown'}`, ...(status === null ? [] : [status])].join(', ');
   return `the conversation is open in ${program} (${what}): quit ${program} there, and try again`;
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
-import type { DiffBase, getSessionDiff, LeftOut, SessionDiff } from '../../../api/diffs.ts';
+import type { DiffBase, getSessionDiff, SkippedFile, SessionDiff } from '../../../api/diffs.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { Git } from '../git/git.ts';
 import { commitOf, contains, type Repository } from '../git/repository.ts';
@@ -22,7 +22,7 @@ interface Pair {
   base: DiffBase;
   root: string;
   head: string | null;
-  leftOut: readonly LeftOut[];
+  leftOut: readonly SkippedFile[];
   isCut: boolean;
 }
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
-import type { LeftOut } from '../../../api/diffs.ts';
+import type { SkippedFile } from '../../../api/diffs.ts';
 import {
   type ChangedFile,
   type CheckoutStatus,
@@ -41,7 +41,7 @@ interface FilesNow {
   tree: string;
   /** Git that can read the tree, with the objects of the repository beside it. */
   git: Git;
-  leftOut: LeftOut[];
+  leftOut: SkippedFile[];
   /** Whether there are more changes than were read. */
   isCut: boolean;
 }
@@ -85,8 +85,8 @@ async function readOnce(checkout: SessionCheckout, about: Reading): Promise<File
 async function withinLimits(
   files: string,
   { changed, nested }: CheckoutStatus,
-): Promise<{ taken: ChangedFile[]; leftOut: LeftOut[] }> {
-  const leftOut: LeftOut[] = nested.map((name) => leave(name, 'repository', null));
+): Promise<{ taken: ChangedFile[]; leftOut: SkippedFile[] }> {
+  const leftOut: SkippedFile[] = nested.map((name) => leave(name, 'repository', null));
   const isNested = new Set(nested);
   const taken: ChangedFile[] = [];
   let total = 0;
@@ -105,7 +105,7 @@ async function withinLimits(
   return { taken, leftOut };
 }
 
-function leave(name: string, reason: LeftOut['reason'], bytes: number | null): LeftOut {
+function leave(name: string, reason: SkippedFile['reason'], bytes: number | null): SkippedFile {
   return { path: toText(name), reason, bytes };
 }
 
