@@ -235,14 +235,14 @@ export class CodexAgent implements Agent, Route {
         this.#beginTurn(turnIn(params)).hasBegun = true;
         return undefined;
       case 'turn/completed':
-        this.#finish(params);
+        if (!this.#state.delaysEnd(params, line)) this.#finish(params);
         return undefined;
       case 'serverRequest/resolved':
         this.#requests.withdraw(params.requestId);
         return undefined;
       case 'error': {
         const own = this.#state.at?.turn.own;
-        if (!own || this.#isLate(params)) return undefined;
+        if (!own || this.#state.isLate(params)) return undefined;
         own.error = readError(params) ?? own.error;
         const retry = readRetry(params);
         return retry === null
@@ -307,19 +307,24 @@ export class CodexAgent implements Agent, Route {
     const turn = this.#state.at?.turn ?? foreignTurn();
     turn.id = turn.own ? (turn.id ?? id) : id;
     this.#state.moveTo({ is: 'running', turn });
+    for (const { params, hold } of turn.own?.ends.splice(0) ?? [])
+      if (!this.#finish(params)) hold[Symbol.dispose]();
+    if (this.#state.running !== turn) return turn;
     // Codex has refused an interrupt that came before the turn had begun.
     if (this.#state.isOver || (this.#cancelling.signal.aborted && turn.own)) this.#interrupt(turn);
     return turn;
   }
 
-  #finish(params: Params): void {
+  /** Ends the turn that the thread is at; false if it is another turn that has ended. */
+  #finish(params: Params): boolean {
     const turn = this.#state.running;
-    if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return;
+    if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return false;
     const error = turn.own?.error ?? null;
     const { login, clock, onEnded } = this.#options;
     const limit = () => reachedLimit(this.#lease.server.rateLimits, clock.now());
     turn.own?.outcome.resolve(onEnded(outcomeOf(params, error, login, limit)));
     this.#rest(turn);
+    return true;
   }
 
   /** The thread is at no turn any more: a message that follows belongs to none, even before `prompt` has returned. */
@@ -344,16 +349,8 @@ export class CodexAgent implements Agent, Route {
     );
   }
 
-  /** Whether a message belongs to an earlier turn than the one that the agent runs. */
-  #isLate({ turnId }: Params): boolean {
-    const turn = this.#state.at?.turn;
-    return (
-      typeof turnId === 'string' && turn?.own != null && turn.id !== null && turnId !== turn.id
-    );
-  }
-
   async #say(method: string, params: Params, line: OutputLine): Promise<void> {
-    if (this.#state.isOver || this.#isLate(params)) return;
+    if (this.#state.isOver || this.#state.isLate(params)) return;
     const updates = this.#reader.read(method, params);
     if (updates === 'unknown') this.#options.onUnknown();
     else await report(line, updates);

@@ -3,6 +3,8 @@ import type { AppServer } from './app-server.ts';
 import type { Reader } from './items.ts';
 import type { TurnError } from './outcome.ts';
 import type { Meter } from './usage.ts';
+import type { Params } from './connection.ts';
+import type { OutputLine } from '../output-lines.ts';
 
 /** The version of the saved memory. Another version of cadre cannot continue from it. */
 const VERSION = 1;
@@ -48,6 +50,8 @@ interface OwnTurn {
   error: TurnError | null;
   /** The id of the request that begins the turn, from then on until it is answered. */
   start: number | null;
+  /** Ends of turns that came before codex had named the turn. Their lines stay open, so another server reads them again. */
+  readonly ends: { params: Params; hold: Disposable }[];
 }
 
 export type OwnThreadTurn = ThreadTurn & { readonly own: OwnTurn };
@@ -62,7 +66,7 @@ interface AtTurn {
 type State = { is: 'idle' } | AtTurn | { is: 'leaving'; at: AtTurn } | { is: 'over' };
 
 export function ownTurn(): OwnThreadTurn {
-  const own = { outcome: Promise.withResolvers<TurnOutcome>(), error: null, start: null };
+  const own = { outcome: Promise.withResolvers<TurnOutcome>(), error: null, start: null, ends: [] };
   return { ...foreignTurn(), own };
 }
 
@@ -95,6 +99,24 @@ export class ThreadState {
   moveTo(at: AtTurn | null): void {
     if (this.isOver) this.#state = at ? { is: 'leaving', at } : { is: 'over' };
     else this.#state = at ?? { is: 'idle' };
+  }
+
+  /**
+   * Keeps the end of a turn until codex has named the turn, because it may be the end of an earlier turn. False if codex
+   * has named it.
+   */
+  delaysEnd(params: Params, line: OutputLine): boolean {
+    if (this.at?.is !== 'starting') return false;
+    this.at.turn.own?.ends.push({ params, hold: line.hold() });
+    return true;
+  }
+
+  /** Whether a message belongs to an earlier turn than the agent's own turn that the thread is at. */
+  isLate({ turnId }: Params): boolean {
+    const turn = this.at?.turn;
+    return (
+      typeof turnId === 'string' && turn?.own != null && turn.id !== null && turnId !== turn.id
+    );
   }
 
   leaveWhenIdle(): void {

@@ -239,6 +239,9 @@ export const wires: Record<string, Wire> = {
   'a turn that begins before it is accepted': {
     steps: [started, text('m1', 'quick'), accepted, text('m1', ' end'), ended()],
   },
+  'a turn that ends before it is accepted': {
+    steps: [text('m1', 'quick'), earlier.ended('interrupted'), ended(), accepted],
+  },
   'a turn that codex refuses': {
     steps: [
       limits(1),

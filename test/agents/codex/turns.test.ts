@@ -6,7 +6,7 @@ import { itemsOf, interrupt, until } from '../../support/providers/calls.ts';
 import { png } from '../../support/providers/png.ts';
 import {
   type CodexBehavior,
-  type RawTurn,
+  RawTurn,
   Refusal,
   sharedRawCodex,
   testRawCodex,
@@ -266,6 +266,25 @@ test('Images are sent by their path.', async () => {
   ]);
 });
 
+test('A turn that codex never reports as started ends, also before its turn/start is answered.', async () => {
+  const { open } = on({
+    requests: {
+      'turn/start'({ threadId }, server) {
+        const { id } = server.received.at(-1) ?? {};
+        const turn = new RawTurn(server, String(threadId), 'unstarted');
+        new RawTurn(server, turn.thread, 'old').complete('interrupted');
+        turn.say('quick');
+        turn.complete();
+        server.write(`${JSON.stringify({ id, result: { turn: { id: turn.id } } })}\n`);
+        return never();
+      },
+    },
+  });
+  const session = await open();
+  expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'quick' });
+  expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'quick' });
+});
+
 const never = () => new Promise<never>(() => undefined);
 
 test.for<[string, CodexBehavior]>([
@@ -397,7 +416,7 @@ test.each([
       'turn/start'(_params, server) {
         const { id } = server.received.at(-1) ?? {};
         server.write(`${JSON.stringify({ id: idOf(id), error })}\n`);
-        return new Promise(() => undefined);
+        return never();
       },
     },
   });
