@@ -23,6 +23,9 @@ export function maybe<T extends z.ZodType>(field: T) {
 
 export const maybeText = maybe(z.string());
 
+/** An id that is only compared and shown. Some agents send numbers. */
+export const idText = z.union([z.string(), z.number().transform(String)]);
+
 /** A list that is empty if it is missing or cannot be read. */
 export const anyList = z.array(z.unknown()).catch([]);
 

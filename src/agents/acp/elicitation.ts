@@ -4,7 +4,7 @@ import { cutTitle } from '../../core/lib/cut-title.ts';
 import type { AttachedRequest } from '../attached-turn.ts';
 import type { AgentAnswer, AgentRequest, AgentSink } from '../provider.ts';
 import { type Answers, answerTo, inputDetails } from '../details.ts';
-import { arrayOf, isBlank, maybe, maybeText } from '../lenient.ts';
+import { arrayOf, idText, isBlank, maybe, maybeText } from '../lenient.ts';
 import type { ReportedCall } from './reported-call.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
@@ -132,7 +132,7 @@ type Field = z.output<typeof field>;
 
 const about = {
   message: z.string().catch('the agent has a question'),
-  toolCallId: maybeText,
+  toolCallId: maybe(idText),
 };
 const form = z.looseObject({
   ...about,

@@ -12,7 +12,7 @@ import {
   type ReportedCall,
 } from './reported-call.ts';
 import { argumentsIn, detailsOf } from './details.ts';
-import { anyList, arrayOf, fieldOf, isBlank, isObject } from '../lenient.ts';
+import { anyList, arrayOf, fieldOf, idText, isBlank, isObject } from '../lenient.ts';
 import { diffsIn, readToolCall, textIn } from './tool-call.ts';
 import { ownEntry } from '../../core/lib/own-entry.ts';
 
@@ -23,7 +23,12 @@ const request = z.looseObject({
   toolCall: z.record(z.string(), z.unknown()).catch({}),
   // Options of other kinds are never chosen.
   options: arrayOf(
-    z.looseObject({ optionId: z.string(), kind: z.string(), name: z.unknown().optional() }),
+    z.looseObject({
+      // The agent gets the id as it sent it.
+      optionId: z.union([z.string(), z.number()]),
+      kind: z.string(),
+      name: z.unknown().optional(),
+    }),
     MAX_OPTIONS,
   ).catch([]),
 });
@@ -34,7 +39,7 @@ export interface PermissionRequest {
   call: ReportedCall;
   /** The call as far as its item shows it. */
   shown: { call: ReportedCall; budget: MessageBudget };
-  options: readonly { optionId: string; kind: string; name?: unknown }[];
+  options: readonly { optionId: string | number; kind: string; name?: unknown }[];
   raw: object;
 }
 
@@ -204,7 +209,7 @@ function hasArguments({ rawInput: input, content }: ReportedCall): boolean {
 
 /** The kind and title of a call, also of one without an id, and of a request that has its title beside the call. */
 function namesOf(call: ReportedCall, raw: object): { kind: string; name: string } {
-  const ref = typeof call.toolCallId === 'string' ? call.toolCallId : '';
+  const ref = idText.safeParse(call.toolCallId).data ?? '';
   const tool = readToolCall({ ...call, content: null, rawOutput: null, toolCallId: ref });
   const { kind = 'other', title } = tool === 'unknown' ? {} : tool.change;
   const whole = title === undefined ? undefined : titled.safeParse(call).data?.title;

@@ -3,7 +3,7 @@ import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { MessageBudget } from '../budget.ts';
 import { blockText } from './blocks.ts';
-import { arrayOf, maybe, maybeText } from '../lenient.ts';
+import { arrayOf, idText, maybe, maybeText } from '../lenient.ts';
 
 /** The longest title and kind of a call that are shown. Each event of the call has both. */
 const MAX_TITLE = 4096;
@@ -11,7 +11,7 @@ const MAX_KIND = 100;
 
 const toolCall = z.looseObject({
   sessionUpdate: maybeText,
-  toolCallId: z.string(),
+  toolCallId: idText,
   title: maybeText,
   name: maybeText,
   kind: maybeText,

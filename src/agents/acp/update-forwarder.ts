@@ -8,7 +8,7 @@ import {
   type KeptFile,
   type AgentUpdate,
 } from '../provider.ts';
-import { fieldOf } from '../lenient.ts';
+import { fieldOf, idText } from '../lenient.ts';
 import { ToolCallTracker } from './tool-call-tracker.ts';
 import type { PermissionPromptMonitor } from './permission-prompt-monitor.ts';
 import { limitAfterUpdate } from './outcome.ts';
@@ -250,8 +250,8 @@ class Subagents {
 
 /** Returns the session of a message if it differs from `ref`; `ref` is empty until the agent's session is open. */
 export function otherSession(params: unknown, ref: string): string | null {
-  const sessionId = fieldOf(params, 'sessionId');
-  return typeof sessionId !== 'string' || ref === '' || sessionId === ref ? null : sessionId;
+  const sessionId = idText.safeParse(fieldOf(params, 'sessionId')).data;
+  return sessionId === undefined || ref === '' || sessionId === ref ? null : sessionId;
 }
 
 /** Returns a unique id for a tool call of another session, because both sessions may use the same id. */

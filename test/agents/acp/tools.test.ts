@@ -50,6 +50,26 @@ test('A tool call whose first message is a permission request has one start and 
   expect(completed?.payload).toMatchObject({ status: 'completed', text: 'touched' });
 });
 
+test('Ids that are numbers are accepted, and the answer has the id of the option as the agent sent it.', async () => {
+  const { client, firstApproval } = on(
+    onGo(async (agent) => {
+      const call = { ...touch, toolCallId: 7 };
+      agent.update({ sessionUpdate: 'tool_call', ...call, status: 'pending' });
+      const options = [{ optionId: 1, kind: 'allow_once', name: 'Allow' }];
+      const { optionId } = await agent.ask({ toolCallId: 7 }, options);
+      agent.update({ sessionUpdate: 'tool_call_update', toolCallId: 7, status: 'completed' });
+      agent.say(`answered ${JSON.stringify(optionId)}`);
+      return endTurn;
+    }),
+  );
+  const { session, approval } = await firstApproval('go', asking);
+  expect(approval).toMatchObject({ title: 'touch it', subject: { input: touch.rawInput } });
+  const turn = await session.decide(approval, 'accept');
+  expect(turn).toMatchObject({ status: 'completed', text: 'answered 1' });
+  const [call] = await itemsOf(client, turn);
+  expect(call).toMatchObject({ status: 'completed', tool: { call_ref: '7', title: 'touch it' } });
+});
+
 test('An approval shows the title and input of its call, although the request only has the id.', async () => {
   const { open } = on(
     onGo(async (agent) => {
