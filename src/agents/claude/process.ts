@@ -2,6 +2,7 @@ import { addAbortListener } from 'node:events';
 import { z } from 'zod';
 import type { Child } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import { newUuid } from '../../core/lib/ids.ts';
 import {
   endAgent,
   agentEndOf,
@@ -268,10 +269,16 @@ export class ToolsChannel {
 
   #send(message: Carried): Promise<object> {
     const answered = Promise.withResolvers<object>();
+    const { id } = message;
     // A notification has no answer, but the control request that carries it does.
-    if (message.id === undefined) answered.resolve({ jsonrpc: '2.0', result: {} });
-    else this.#waiting.set(message.id, answered.resolve);
-    this.#channel.take(message);
+    if (id === undefined) {
+      this.#channel.take(message);
+      return Promise.resolve({ jsonrpc: '2.0', result: {} });
+    }
+    // Two MCP clients of one claude may use the same id at once.
+    const ownId = this.#waiting.has(id) ? newUuid() : id;
+    this.#waiting.set(ownId, (answer) => answered.resolve({ ...answer, id }));
+    this.#channel.take({ ...message, id: ownId });
     return answered.promise;
   }
 

@@ -74,6 +74,20 @@ test('The tools of cadre answer without a handshake: an earlier server may have 
   expect(called).toMatchObject({ id: 2, result: { structuredContent: { ok: true } } });
 });
 
+test('Two messages with one id that claude sends at once both get their own answer.', async () => {
+  const { firstTurn, agents } = on({});
+  await firstTurn('x');
+  const [claude] = agents;
+  if (!claude) throw new Error('no claude was started');
+  const params = { name: 'cadre_process_status', arguments: {} };
+  const [called, listed] = await Promise.all([
+    sendToTools(claude, 'call', { id: 2, method: 'tools/call', params }),
+    sendToTools(claude, 'list', { id: 2, method: 'tools/list' }),
+  ]);
+  expect(called).toMatchObject({ id: 2, result: { structuredContent: { ok: true } } });
+  expect(listed).toMatchObject({ id: 2, result: { tools: expect.any(Array) as unknown[] } });
+});
+
 test('A tool call that claude cancels cancels its approval, and so does the end of claude.', async () => {
   const { open, agents, client } = on({ turns: { go: (claude) => shakeHands(claude) } });
   const session = await open({ permission_mode: 'require_approval' });
