@@ -1,4 +1,4 @@
-import { notFoundError } from '../../api/errors.ts';
+import { isAppError, notFoundError } from '../../api/errors.ts';
 import type { Database } from './database.ts';
 import { checksum } from './corruption-log.ts';
 import type { SqlValue } from './raw-statement.ts';
@@ -12,6 +12,12 @@ type Row = [n: number, id: SqlValue, record: SqlValue, sum: number];
 export interface RecordPage<T> {
   records: T[];
   nextCursor: string | null;
+}
+
+/** The records of intact rows, oldest first, and the ids of damaged rows. */
+export interface IntactRows<T> {
+  records: T[];
+  damaged: string[];
 }
 
 /** The maximum size of a page, in bytes; it may end before its limit of records is reached. */
@@ -108,6 +114,20 @@ export class RecordTable<T extends object> {
     return this.#prepared(`WHERE ${condition} ORDER BY n`)
       .all(rx, ...values)
       .map((row) => this.#parse(row));
+  }
+
+  /** Like `where`, but does not throw for damaged rows, so that they stop no other row. */
+  whereIntact(rx: Reader, condition: string, ...values: SqlValue[]): IntactRows<T> {
+    const records: T[] = [];
+    const damaged: string[] = [];
+    for (const row of this.#prepared(`WHERE ${condition} ORDER BY n`).all(rx, ...values))
+      try {
+        records.push(this.#parse(row));
+      } catch (error) {
+        if (!isAppError(error, 'storage_damaged')) throw error;
+        damaged.push(String(row[1]));
+      }
+    return { records, damaged };
   }
 
   /** Returns the first `limit` matching records, in the order of the named index. */

@@ -9,6 +9,7 @@ import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox } from '../../inbox/inbox.ts';
 import type { Scheduler } from '../../inbox/scheduler.ts';
 import type { SessionStore } from '../../sessions/store.ts';
+import { damagedError } from '../../../../core/store/storage-error.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import {
   amended,
@@ -57,7 +58,7 @@ export class BudgetGuard implements HoldSource {
     if (turn.started_at === null || store.isEmpty(tx)) return;
     const teams = sessionStore.usage.teamsAt(tx, turn);
     // Each is read anew: one that interrupts turns may have counted them meanwhile.
-    for (const { id } of store.over(tx, turn.session_id, teams)) {
+    for (const { id } of store.over(tx, turn.session_id, teams).records) {
       const budget = store.budget(tx, id);
       // A day that begins with this turn has it in its sums already.
       const isNew = isDayOver(budget, this.#deps.clock.now());
@@ -72,7 +73,7 @@ export class BudgetGuard implements HoldSource {
     const { store, sessionStore, clock } = this.#deps;
     if (turn.started_at === null || store.isEmpty(tx)) return;
     const teams = sessionStore.usage.teamsAt(tx, turn);
-    for (const { id } of store.over(tx, turn.session_id, teams)) {
+    for (const { id } of store.over(tx, turn.session_id, teams).records) {
       const budget = store.budget(tx, id);
       const isOfDay = (turn.ended_at ?? 0) >= (budget.day_begins_at ?? 0);
       if (!isOfDay || isDayOver(budget, clock.now())) continue;
@@ -88,7 +89,7 @@ export class BudgetGuard implements HoldSource {
     const { session_id, turn_id } = turn;
     const hard = store
       .over(tx, session_id, this.#teamsOf(tx, session_id))
-      .filter((one) => one.hard && !isDayOver(one, clock.now()));
+      .records.filter((one) => one.hard && !isDayOver(one, clock.now()));
     if (hard.length === 0) return;
     this.#running.set(turn_id, { session_id, usage });
     for (const budget of hard) {
@@ -103,8 +104,8 @@ export class BudgetGuard implements HoldSource {
   holdsOf(rx: Reader, sessionId: string): Hold[] {
     const { store, asking, clock } = this.#deps;
     if (store.isEmpty(rx)) return [];
-    return store
-      .over(rx, sessionId, this.#teamsOf(rx, sessionId))
+    const { records, damaged } = store.over(rx, sessionId, this.#teamsOf(rx, sessionId));
+    const reached = records
       .filter((budget) => budget.status !== 'open' && !isDayOver(budget, clock.now()))
       .map((budget) => ({
         code: 'budget',
@@ -112,12 +113,15 @@ export class BudgetGuard implements HoldSource {
         since: budget.reached_at,
         until: budget.day_ends_at,
       }));
+    // The limit of a damaged budget is unknown, and may be used up: the safe side is to start no turn.
+    return [...reached, ...damaged.map(damagedHold)];
   }
 
-  /** Throws `budget_reached` if a budget lets no turn of a session begin. */
+  /** Throws `budget_reached` if a budget lets no turn of a session begin, and `storage_damaged` if it is damaged. */
   assertFree(rx: Reader, sessionId: string): void {
     const [hold] = this.holdsOf(rx, sessionId);
     if (!hold) return;
+    if (hold.since === null) throw damagedError(hold.message);
     throw new AppError(
       'budget_reached',
       `${hold.message}: accept the approval of the budget, set a new limit, or queue the turn`,
@@ -289,3 +293,11 @@ export class BudgetGuard implements HoldSource {
     return written;
   }
 }
+
+function damagedHold(id: string): Hold {
+  const message = `the budget "${id}" cannot be read: ${RESTORE}`;
+  return { code: 'budget', message, since: null, until: null };
+}
+
+/** The remedy for a damaged budget. */
+const RESTORE = 'stop the server, and restore a copy of the data directory';

@@ -52,7 +52,7 @@ export class BudgetService {
     const request = budgetRequestOf(body);
     const set = await db.transact((tx) => {
       this.#assertThere(tx, request);
-      const before = store.of(tx, request).find(({ per }) => per === request.per);
+      const before = store.find(tx, request);
       if (!before && store.count(tx) >= MAX_BUDGETS)
         throw new AppError(
           'too_many',

@@ -3,12 +3,14 @@ import type { KindIn, Payload } from '../../../../api/events.ts';
 import type { EventDraft } from '../../../../core/events/event.ts';
 import type { EventLog } from '../../../../core/events/log.ts';
 import type { Database } from '../../../../core/store/database.ts';
-import { RecordTable } from '../../../../core/store/records.ts';
+import { type IntactRows, RecordTable } from '../../../../core/store/records.ts';
 import type { Statement } from '../../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 
 /** A session, a team, or, with two nulls, all sessions. */
 export type BudgetOwner = Pick<Budget, 'session_id' | 'team_id'>;
+
+const OF_OWNER = 'session_id IS ? AND team_id IS ?';
 
 /** The rows of budgets. Whether there are any is remembered, so that turns of people without budgets read no row. */
 export class BudgetStore {
@@ -37,29 +39,45 @@ export class BudgetStore {
     return this.budgets.require(rx, id, 'budget');
   }
 
+  /** Returns all budgets whose rows are intact. */
   all(rx: Reader): Budget[] {
-    return this.isEmpty(rx) ? [] : this.budgets.all(rx);
+    return this.isEmpty(rx) ? [] : this.budgets.whereIntact(rx, 'true').records;
   }
 
   /** Returns the budgets of a session, of teams, and of all sessions. */
-  over(rx: Reader, sessionId: string, teamIds: readonly string[]): Budget[] {
-    if (this.isEmpty(rx)) return [];
-    return [
-      ...this.of(rx, { session_id: sessionId, team_id: null }),
-      ...teamIds.flatMap((team_id) => this.of(rx, { session_id: null, team_id })),
-      ...this.of(rx, { session_id: null, team_id: null }),
+  over(rx: Reader, sessionId: string, teamIds: readonly string[]): IntactRows<Budget> {
+    if (this.isEmpty(rx)) return { records: [], damaged: [] };
+    const found = [
+      this.#of(rx, { session_id: sessionId, team_id: null }),
+      ...teamIds.map((team_id) => this.#of(rx, { session_id: null, team_id })),
+      this.#of(rx, { session_id: null, team_id: null }),
     ];
+    return {
+      records: found.flatMap(({ records }) => records),
+      damaged: found.flatMap(({ damaged }) => damaged),
+    };
   }
 
-  /** Returns the budgets of a session, of a team, or, with two nulls, of all sessions: one in all, and one a day. */
-  of(rx: Reader, { session_id, team_id }: BudgetOwner): Budget[] {
-    if (this.isEmpty(rx)) return [];
-    return this.budgets.where(rx, 'session_id IS ? AND team_id IS ?', session_id, team_id);
+  /**
+   * Returns the budgets of a session, of a team, or, with two nulls, of all sessions, whose rows are intact: one in all,
+   * and one a day.
+   */
+  of(rx: Reader, owner: BudgetOwner): Budget[] {
+    return this.isEmpty(rx) ? [] : this.#of(rx, owner).records;
+  }
+
+  #of(rx: Reader, { session_id, team_id }: BudgetOwner): IntactRows<Budget> {
+    return this.budgets.whereIntact(rx, OF_OWNER, session_id, team_id);
+  }
+
+  /** Returns the budget of an owner for a period. Throws `storage_damaged` if a budget of the owner is damaged. */
+  find(rx: Reader, { session_id, team_id, per }: BudgetOwner & Pick<Budget, 'per'>) {
+    return this.budgets.where(rx, OF_OWNER, session_id, team_id).find((one) => one.per === per);
   }
 
   /** Returns the budget that an approval asks about; undefined if it is gone, or asks no more. */
   asking(rx: Reader, approvalId: string): Budget | undefined {
-    return this.budgets.where(rx, 'approval_id = ?', approvalId)[0];
+    return this.all(rx).find(({ approval_id }) => approval_id === approvalId);
   }
 
   insert(tx: Writer, budget: Budget): void {
