@@ -4,6 +4,7 @@ import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
+import { withoutEmptyHomes } from '../core/lib/agent-homes.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Config } from '../core/config/schema.ts';
@@ -125,7 +126,8 @@ export abstract class InstalledProvider<M extends Model = Model> {
   ): Record<string, string> {
     const { pass_env, env } = this.settings;
     const passed = pickVariables(pass_env, process.env);
-    return agentEnvironment(process.env, { ...more, ...passed, ...env, ...last });
+    const all = agentEnvironment(process.env, { ...more, ...passed, ...env, ...last });
+    return withoutEmptyHomes(all);
   }
 
   protected get situation(): LoginSituation {

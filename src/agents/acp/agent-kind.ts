@@ -28,6 +28,7 @@ import {
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 import { agentEnvironment, pickVariables } from '../../core/children/environment.ts';
+import { withoutEmptyHomes } from '../../core/lib/agent-homes.ts';
 import { newSecret } from '../../core/lib/ids.ts';
 import { catalogue } from './catalogue.ts';
 import { makeHome } from '../agent-process.ts';
@@ -226,12 +227,13 @@ export function environmentOf(
   { passEnv, home, homeVariables, env }: ResolvedAgent,
   from: NodeJS.ProcessEnv,
 ): Record<string, string> {
-  return agentEnvironment(from, {
+  const added = {
     ...lockedDoors(),
     ...pickVariables(passEnv, from),
     ...Object.fromEntries(homesOf({ home, homeVariables })),
     ...env,
-  });
+  };
+  return withoutEmptyHomes(agentEnvironment(from, added));
 }
 
 /** The variables that name the home of an agent, if the home is cadre's alone. */

@@ -183,6 +183,12 @@ test('A change of the login of the user is refused with the command that changes
   }
 });
 
+test('Claude does not receive an empty CLAUDE_CONFIG_DIR, with which it would write into its directory.', async () => {
+  const { open, agents } = await testRawClaude({}, { env: { CLAUDE_CONFIG_DIR: '' } });
+  await (await open()).run('x');
+  expect(agents[0]?.env).not.toHaveProperty('CLAUDE_CONFIG_DIR');
+});
+
 test('A key is stored in a private home that only the user can read, and claude gets it by environment.', async () => {
   const own = testDirectory('home');
   const privateHome = join(own, 'private');

@@ -18,6 +18,7 @@ fs.appendFileSync(process.env.HOME + '/told', JSON.stringify(words) + '\\n');
 const [, verb, , , name, , command, ...args] = words;
 const fail = (why) => (console.error(why), process.exit(1));
 if (fs.existsSync(process.env.HOME + '/broken')) fail('it is broken');
+if (process.env.CLAUDE_CONFIG_DIR === '') fail('it would write into its working directory');
 if (verb === 'add' && settings.mcpServers[name]) fail('it exists');
 if (verb === 'add') settings.mcpServers[name] = { type: 'stdio', command, args };
 else delete settings.mcpServers[name];
@@ -86,7 +87,7 @@ class Home implements AsyncDisposable {
   }
 
   #env(): Record<string, string> {
-    return { PATH: `${this.bin}:${process.env.PATH}` };
+    return { PATH: `${this.bin}:${process.env.PATH}`, CLAUDE_CONFIG_DIR: '' };
   }
 
   /** Returns the command with which claude starts the server. */

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { baseDirectory } from '../../../core/config/paths.ts';
+import { withoutEmptyHomes } from '../../../core/lib/agent-homes.ts';
 import { homeDirectory } from '../../../core/lib/home-directory.ts';
 import { AppError, usageError } from '../../../api/errors.ts';
 import { valueAt, withoutValue, withValue } from './jsonc.ts';
@@ -164,7 +165,11 @@ async function run(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { code, stdout, stderr } = await runAndRead({ command: program, args, env });
+  const { code, stdout, stderr } = await runAndRead({
+    command: program,
+    args,
+    env: withoutEmptyHomes(env),
+  });
   if (code === 0) return;
   const output = plain((stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' '));
   const shown = [path.basename(program), ...args.slice(0, 2)].join(' ');
