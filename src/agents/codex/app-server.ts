@@ -31,6 +31,9 @@ const REQUEST_MS = 120_000;
 /** The oldest version that the adapter was tested with. */
 const OLDEST = '0.150.0';
 
+/** The notifications after which codex no longer has a thread in memory. */
+const THREAD_ENDS: ReadonlySet<string> = new Set(['thread/closed', 'thread/deleted']);
+
 /** Takes the messages of a thread. */
 export interface Route {
   /** Resolves when the route does not need the thread any more, and none of its turns is left there. */
@@ -238,6 +241,20 @@ export class AppServer {
     this.#subagents.set(threadId, [...(this.#subagents.get(threadId) ?? []), subagent]);
   }
 
+  /** A thread has ended. The subagents of a session that has left it are forgotten with it. */
+  #forgetThread(thread: string): void {
+    const caller = this.#callers.get(thread);
+    if (caller !== undefined) {
+      this.#callers.delete(thread);
+      const others = (this.#subagents.get(caller) ?? []).filter((one) => one !== thread);
+      if (others.length > 0) this.#subagents.set(caller, others);
+      else this.#subagents.delete(caller);
+    }
+    if (this.#routes.has(thread)) return;
+    for (const subagent of this.#subagents.get(thread) ?? []) this.#callers.delete(subagent);
+    this.#subagents.delete(thread);
+  }
+
   /** No session needs the output before an offset, unless one has stored a lower position. */
   #acknowledge(upTo: number): void {
     const needed = [...this.#routes.values()].flatMap(({ lines }) => lines.needed ?? []);
@@ -257,7 +274,9 @@ export class AppServer {
       this.rateLimits = limitsAfter(this.rateLimits, params);
     const parent = parentOf(method, params);
     if (parent) this.#noteSubagent(parent.child, this.#callers.get(parent.thread) ?? parent.thread);
-    const route = this.#routes.get(threadOf(params) ?? '');
+    const thread = threadOf(params) ?? '';
+    if (THREAD_ENDS.has(method)) this.#forgetThread(thread);
+    const route = this.#routes.get(thread);
     return line ? route?.onNotification(method, params, line) : undefined;
   }
 

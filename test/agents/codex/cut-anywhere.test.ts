@@ -159,6 +159,27 @@ test.each([
   },
 );
 
+test('The app-server keeps no subagent that has ended, and none of a session that has left its thread.', async () => {
+  const output = new PassThrough();
+  const server = appServerOf(
+    childWith(output, () => undefined),
+    new ManualClock(),
+    0,
+  );
+  const say = async (method: string, params: object) => {
+    output.write(`${JSON.stringify({ method, params })}\n`);
+    await nextLoop();
+    await nextLoop();
+  };
+  for (const id of ['a', 'b', 'c'])
+    await say('thread/started', { thread: { id, parentThreadId: THREAD } });
+  expect(server.save(THREAD).subagents).toEqual(['a', 'b', 'c']);
+  await say('thread/closed', { threadId: 'b' });
+  expect(server.save(THREAD).subagents).toEqual(['a', 'c']);
+  await say('thread/closed', { threadId: THREAD });
+  expect(server.save(THREAD).subagents).toEqual([]);
+});
+
 test('An approval for an item that is too large to be saved says that arguments are missing.', () => {
   const params = (changes: object[]) => ({
     item: { type: 'fileChange', id: 'f1', status: 'inProgress', changes },
