@@ -119,14 +119,14 @@ function cutDeep(value: unknown, step: Step, depth: number): unknown {
   if (Array.isArray(value))
     return value.slice(0, step.parts).map((one) => cutDeep(one, step, depth + 1));
   const entries = Object.entries(value);
-  const cut: Record<string, unknown> = {};
-  for (const [key, one] of entries.slice(0, step.parts)) {
-    cut[firstBytes(key, step.text)] = cutDeep(one, step, depth + 1);
-    if (Array.isArray(one) && one.length > step.parts)
-      cut[`${key}_left_out`] = one.length - step.parts;
-  }
-  if (entries.length > step.parts) cut.fields_left_out = entries.length - step.parts;
-  return cut;
+  const cut = entries.slice(0, step.parts).flatMap(([key, one]): [string, unknown][] => {
+    const field: [string, unknown] = [firstBytes(key, step.text), cutDeep(one, step, depth + 1)];
+    if (!Array.isArray(one) || one.length <= step.parts) return [field];
+    return [field, [`${key}_left_out`, one.length - step.parts]];
+  });
+  if (entries.length > step.parts) cut.push(['fields_left_out', entries.length - step.parts]);
+  // An assignment would set the prototype for the key "__proto__".
+  return Object.fromEntries(cut);
 }
 
 /** Returns the beginning of a text that is too long, followed by the number of missing bytes. */

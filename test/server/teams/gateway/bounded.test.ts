@@ -44,6 +44,12 @@ it('An answer has the first entries that fit, the number of omitted ones, and ho
   ]);
 });
 
+it('A field with the name __proto__ is in an answer that was cut, too.', () => {
+  const value: unknown = JSON.parse(`{"__proto__":{"a":1},"text":"${'x'.repeat(2 ** 17)}"}`);
+  const cut = JSON.stringify(fitted(value, ANSWER_BYTES));
+  expect(cut).toMatch(/^\{"__proto__":\{"a":1\},"text":"x+… /);
+});
+
 it('An answer leaves room for a second list.', () => {
   const given = bounded(
     {},
