@@ -6,6 +6,7 @@ import { AppError } from '../../../api/errors.ts';
 import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
 import type { RequestOrigin } from '../../../agents/read-position.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Resolution, answerOf, resolveApproval, unanswered } from './approval.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -15,8 +16,6 @@ import { shorten } from '../../../core/lib/shorten.ts';
 
 /** The time between two looks at the wall clock for what has expired, in ms. */
 const LOOK_MS = 60_000;
-/** The wait before another try to store that an approval has expired, in ms. */
-const RETRY_MS = 1000;
 
 interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: SessionStore;
@@ -48,14 +47,14 @@ function noteStored(tx: Writer, { origin, output }: Asker, approvalId: string): 
 export class ApprovalBroker {
   readonly #deps: ApprovalBrokerDeps;
   #closed = false;
-  #expire: ((approval: Approval) => Promise<void>) | undefined;
+  #expire: ((tx: Writer, approval: Approval) => void) | undefined;
   readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
 
   constructor(deps: ApprovalBrokerDeps) {
     this.#deps = deps;
   }
 
-  onExpired(expire: (approval: Approval) => Promise<void>): void {
+  onExpired(expire: (tx: Writer, approval: Approval) => void): void {
     this.#expire = expire;
   }
 
@@ -148,27 +147,25 @@ export class ApprovalBroker {
    */
   watchExpiry(approval: Approval): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
-    const { clock, logger } = this.#deps;
+    const { clock } = this.#deps;
     const leftMs = this.#timeLeft(approval);
-    let isOver = false;
+    const over = new AbortController();
     const stopTimers = () => {
       timer[Symbol.dispose]();
       looks?.[Symbol.dispose]();
     };
     const expire = () => {
       stopTimers();
-      this.#expire?.(approval).catch((error: unknown) => {
-        logger.warn({ err: error, approval_id: approval.id }, 'cannot expire an approval');
-        if (!isOver) timer = clock.after(RETRY_MS, expire);
-      });
+      const what = { approval_id: approval.id };
+      void persist(this.#deps, over.signal, what, (tx) => this.#expire?.(tx, approval));
     };
-    let timer = clock.after(leftMs, expire);
+    const timer = clock.after(leftMs, expire);
     // The timer stands still while the machine sleeps.
     const look = () => this.#isOverdue(approval) && expire();
     const looks = leftMs > LOOK_MS ? clock.every(LOOK_MS, look) : null;
     return {
       [Symbol.dispose]: () => {
-        isOver = true;
+        over.abort();
         stopTimers();
       },
     };

@@ -80,7 +80,7 @@ export class SessionService extends SessionQueries {
   constructor(deps: SessionServiceDeps) {
     super(deps);
     this.#deps = deps;
-    deps.broker.onExpired((approval) => this.expire(approval));
+    deps.broker.onExpired((tx, approval) => this.#expire(tx, approval));
   }
 
   async create(body: NewSession, saveResponse?: SaveResponse): Promise<Session> {
@@ -295,16 +295,16 @@ export class SessionService extends SessionQueries {
   }
 
   /** Expires an approval that nobody answered in time. Its agent receives a decline. */
-  async expire(approval: Approval): Promise<void> {
-    await this.#resolve(approval.session_id, approval.id, (now) =>
-      now.status === 'pending' && !this.#deps.broker.isClosed ? EXPIRED : null,
-    );
+  #expire(tx: Writer, { session_id, id }: Approval): void {
+    const { broker, store } = this.#deps;
+    const approval = store.approval(tx, session_id, id);
+    if (approval.status === 'pending' && !broker.isClosed) this.#resolveNow(tx, approval, EXPIRED);
   }
 
   async #resolve(
     sessionId: string,
     approvalId: string,
-    resolutionOf: (approval: Approval) => Resolution | null,
+    resolutionOf: (approval: Approval) => Resolution,
     saveResponse?: SaveResponse,
   ): Promise<Approval> {
     const { db, broker, store } = this.#deps;
@@ -312,10 +312,8 @@ export class SessionService extends SessionQueries {
     const result = await db.transact((tx) => {
       const approval = store.approval(tx, sessionId, approvalId);
       const resolution = resolutionOf(approval);
-      if (!resolution) return approval;
       isLate = broker.isLate(approval, resolution);
-      const resolved = broker.resolve(tx, approval, isLate ? EXPIRED : resolution);
-      this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
+      const resolved = this.#resolveNow(tx, approval, isLate ? EXPIRED : resolution);
       if (!isLate) saveResponse?.(tx, resolved);
       return resolved;
     });
@@ -324,6 +322,14 @@ export class SessionService extends SessionQueries {
       'approval_resolved',
       `approval ${approvalId} has expired: send the request again`,
     );
+  }
+
+  #resolveNow(tx: Writer, approval: Approval, resolution: Resolution): Approval {
+    const { broker, store } = this.#deps;
+    const resolved = broker.resolve(tx, approval, resolution);
+    const turn = store.turn(tx, approval.session_id, approval.turn_id);
+    this.#continueWithoutAgent(tx, turn, resolved);
+    return resolved;
   }
 
   /** Continues a turn without an agent since a restart once no approval is pending; it ends if one was not accepted. */

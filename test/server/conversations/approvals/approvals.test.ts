@@ -363,7 +363,7 @@ it('An approval whose expiry cannot be stored expires when there is room again.'
   const { harness, approval, answer } = await asked(await testHarness({ clock, ...limited }));
   disk.full = true;
   clock.advance(60_000);
-  await harness.logged('cannot expire an approval');
+  await harness.logged('cannot store an outcome');
   disk.full = false;
   clock.advance(1000);
   expect(await answer).toMatchObject({ decision: 'decline' });
