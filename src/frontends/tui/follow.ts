@@ -35,7 +35,8 @@ export interface FollowOptions {
   take: (events: readonly RuntimeEventRecord[]) => void;
   /** Stays as it is after `signal` has aborted. */
   connection: Observable<Connection>;
-  onGap?: (gap: StreamGap) => void;
+  /** Until its result is there, events wait for `take`, because a reader may read everything again after a gap. */
+  onGap?: (gap: StreamGap) => Promise<unknown> | void;
 }
 
 /** Calls `begin`, then passes the events after it to `take` in batches. Reconnects by itself, until `signal` aborts. */
@@ -75,11 +76,29 @@ async function followFrom(
 ): Promise<void> {
   let waiting: RuntimeEventRecord[] = [];
   let wait = BATCH_MS;
+  /** How many gaps are being handled, and the end of the last one. */
+  let gaps = 0;
+  let handled: Promise<unknown> = Promise.resolve();
   const flush = () => {
     const events = waiting;
     waiting = [];
     wait = charactersOf(events) > FLOOD_CHARACTERS_PER_MS * wait ? FLOOD_MS : BATCH_MS;
-    if (!signal.aborted) take(events);
+    if (!signal.aborted && events.length > 0) take(events);
+  };
+  const flushUnlessGap = () => {
+    if (gaps === 0) flush();
+  };
+  const handleGap = (gap: StreamGap) => {
+    // They are older than the gap.
+    flush();
+    gaps += 1;
+    handled = handled
+      .then(() => onGap?.(gap))
+      .catch(() => undefined)
+      .finally(() => {
+        gaps -= 1;
+        flushUnlessGap();
+      });
   };
   const onConnection = (now: { lost: true; error: Error } | { lost: false }) => {
     if (signal.aborted) return;
@@ -93,11 +112,11 @@ async function followFrom(
     ...scope,
     after,
     signal,
-    ...(onGap ? { onGap } : {}),
+    onGap: handleGap,
     onConnection,
   });
   for await (const event of events) {
-    if (waiting.length === 0) clock.after(wait, flush);
+    if (waiting.length === 0) clock.after(wait, flushUnlessGap);
     waiting.push(event);
   }
 }

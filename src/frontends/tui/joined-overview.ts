@@ -17,6 +17,8 @@ interface Part {
   /** Events that wait for the next batch, or until the server was listed. */
   events: RuntimeEventRecord[];
   isListing: boolean;
+  /** How many listings were begun: only the last one counts. */
+  listings: number;
 }
 
 /** Keeps the overview of several servers: of each from its listing and the events after it. */
@@ -87,6 +89,7 @@ export class JoinedOverview implements OverviewStore {
       overview: emptyOverview,
       events: [],
       isListing: true,
+      listings: 0,
     };
     this.#parts.set(name, part);
     return part;
@@ -102,22 +105,31 @@ export class JoinedOverview implements OverviewStore {
         server: null,
       };
       if (part.isListing) void this.#recall(part);
-    } else void this.#list(part);
+    } else {
+      // They are older than the listing, and than a gap.
+      this.#flush();
+      void this.#list(part);
+    }
     this.#show();
   }
 
   /** Lists a server. Its events wait meanwhile: those that the lists include already do no harm. */
   async #list(part: Part): Promise<void> {
     part.isListing = true;
+    part.listings += 1;
+    const { listings } = part;
     try {
       const { client } = await this.#servers.named(part.state.name);
       if (!client) return;
       const { seq, server, overview } = await readOverview(client);
+      if (part.listings !== listings) return;
       part.overview = overview;
       part.state = { ...part.state, client, state: 'live', detail: null, since: null, server };
       this.#show();
-      for await (const now of readWork(client, overview, seq))
+      for await (const now of readWork(client, overview, seq)) {
+        if (part.listings !== listings) return;
         part.overview = withNow(part.overview, now);
+      }
       part.isListing = false;
       this.#flush();
       await this.#remember(part);

@@ -55,7 +55,7 @@ export class ServerOverview implements OverviewStore {
       take: (events) => this.overview.change((overview) => events.reduce(withEvent, overview)),
       connection: this.connection,
       // The lists include the changes of events that retention has removed.
-      onGap: () => void (all ? this.#listAll() : this.#listApprovals()).catch(() => undefined),
+      onGap: () => (all ? this.#listAll() : this.#listApprovals()),
     });
     if (all) this.#looks = this.#deps.clock.every(SERVER_MS, () => void this.#lookAtServer());
   }

@@ -59,7 +59,7 @@ export class ConversationModel implements PaneModel {
       take: (events) => this.#take(events),
       connection: this.connection,
       // Some events are gone: the turns tell what they said.
-      onGap: () => void this.#begin().catch(() => undefined),
+      onGap: () => this.#begin(),
     });
   }
 
