@@ -112,7 +112,12 @@ class Handlers {
 
   async load(sessionId: string): Promise<Offer> {
     const { attached, sendHistory } = await this.#sessions.load(sessionId);
-    await sendHistory();
+    try {
+      await sendHistory();
+    } catch (error) {
+      this.#sessions.leave(attached);
+      throw error;
+    }
     attached.begin();
     return attached.choosing.offer;
   }

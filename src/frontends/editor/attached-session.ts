@@ -33,6 +33,8 @@ interface Dependencies extends EditorConnection {
   after: number;
   /** The turns that the editor has already. */
   sentTurns: ReadonlySet<string>;
+  /** Called when no more events can be sent. */
+  onFailed: () => void;
 }
 
 /** A session in an editor, which receives all its events in order, also those that other clients caused. */
@@ -84,7 +86,8 @@ export class AttachedSession {
     this.#follow(first).catch((error: unknown) => {
       const why = error instanceof AppError ? error : new AppError('internal', String(error));
       this.#ends.fail(why);
-      if (!this.#detached.signal.aborted) void this.#notice('error', why.message);
+      if (!this.#detached.signal.aborted)
+        void this.#notice('error', why.message).finally(this.#deps.onFailed);
     });
     // An older server has none.
     this.#sendCommands().catch(() => undefined);

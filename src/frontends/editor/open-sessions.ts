@@ -72,6 +72,11 @@ export class OpenSessions {
     this.#open.delete(id);
   }
 
+  /** Like `forget`, unless the editor has loaded the session again. */
+  leave(attached: AttachedSession): void {
+    if (this.#open.get(attached.id) === attached) this.forget(attached.id);
+  }
+
   detachAll(): void {
     for (const id of this.#open.keys()) this.forget(id);
   }
@@ -98,7 +103,8 @@ export class OpenSessions {
     from: { after: number; sentTurns: ReadonlySet<string> },
   ): Promise<AttachedSession> {
     const choosing = new EditorSettings(session, await this.#offered(session));
-    const attached = new AttachedSession({ ...this.#deps, session, choosing, ...from });
+    const onFailed = () => this.leave(attached);
+    const attached = new AttachedSession({ ...this.#deps, session, choosing, ...from, onFailed });
     this.forget(session.id);
     this.#open.set(session.id, attached);
     return attached;

@@ -1,12 +1,14 @@
 import { methods } from '@agentclientprotocol/sdk/unstable';
 import { expect, test } from 'vitest';
+import type { Endpoint } from '../../../src/api/endpoint.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { HttpClient } from '../../../src/client/client.ts';
+import { type CallInput, HttpClient } from '../../../src/client/client.ts';
 import { openEditor } from '../../support/acp/editor.ts';
 import { withRestartableServer } from '../../support/acp/restartable-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { openSession, send } from '../../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 
 test('A prompt fails with the reason after SIGKILL of the server, and the next prompt works.', () =>
   withRestartableServer(async ({ place, directory, restart }) => {
@@ -69,4 +71,44 @@ test('An editor shows that its session was closed elsewhere, and prompts are ref
   await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
     data: { code: 'session_closed' },
   });
+});
+
+/** A client whose requests for items of turns are refused, as often as it is said. */
+class RefusingClient extends HttpClient {
+  refusals = 1;
+
+  override ask<E extends Endpoint>(endpoint: E, input: CallInput<E>, ...more: [AbortSignal?]) {
+    if (endpoint.path !== endpoints.listItems.path || this.refusals-- <= 0)
+      return super.ask(endpoint, input, ...more);
+    return Promise.reject(new AppError('storage_damaged', 'the items cannot be read'));
+  }
+}
+
+test('A session whose history cannot be sent to an editor is not open there, and can be loaded again.', async () => {
+  const server = await testDemo();
+  const { client, directory, id } = await withSession(server);
+  await runTurn(client, id, 'say before');
+  const refusing = new RefusingClient(server);
+  const editor = await openEditor(server, { connect: () => Promise.resolve(refusing) });
+  const params = { sessionId: id, cwd: directory, mcpServers: [] };
+  const load = () => editor.agent.request(methods.agent.session.load, params);
+  await expect(load()).rejects.toThrow('the items cannot be read');
+  await expect(editor.prompt(id, 'say lost')).rejects.toThrow(/load the session first/);
+  await load();
+  await editor.prompt(id, 'say after');
+  expect(editor.text()).toBe('beforeafter');
+});
+
+test('A session that an editor always gets is not open there if its history cannot be sent.', async () => {
+  const server = await testDemo();
+  const { client, directory, id } = await withSession(server);
+  await runTurn(client, id, 'say before');
+  const refusing = new RefusingClient(server);
+  const connect = () => Promise.resolve(refusing);
+  const editor = await openEditor(server, { connect, fixed: id });
+  await editor.open(directory);
+  await editor.untilUpdate((one) => JSON.stringify(one).includes('the items cannot be read'));
+  await expectEventually(() =>
+    editor.prompt(id, 'say lost').catch((error: unknown) => String(error)),
+  ).toMatch(/load the session first/);
 });
