@@ -211,7 +211,7 @@ describe.each(releases)('the data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data directory has data format 999 of cadre 9\.1\.0, but cadre .*: use the newer version of cadre, or restore older data.*"run cadre db rollback"/,
+        /the data directory has data format 999 of cadre 9\.1\.0, but cadre .*: use the newer version of cadre, or restore older data.*"run cadre db rollback --data-dir [^"]+"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);

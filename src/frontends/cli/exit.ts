@@ -1,6 +1,7 @@
 import { AppError, type ErrorCode } from '../../api/errors.ts';
 import { isAboutFile } from '../../core/lib/system-error.ts';
-import { commandFor, inOptions, withCommand } from './hints.ts';
+import { commandFor, inOptions, withCommand, withDirectory } from './hints.ts';
+import type { GlobalOptions } from './context.ts';
 
 /** The exit codes of commands; `cadre --help` lists them. */
 export const exitCodes = {
@@ -59,17 +60,22 @@ const exitCodeOf: Record<ErrorCode, number> = {
   storage_damaged: exitCodes.failed,
 };
 
-/** Prints a failure as one line on stderr, or as JSON with `json`. Returns the exit code. */
+/**
+ * Prints a failure as one line on stderr, or as JSON with `json`. Commands that it names have the data directory of the
+ * options. Returns the exit code.
+ */
 export function reportFailure(
   error: unknown,
   json: boolean,
   stderr: NodeJS.WritableStream,
+  options: Pick<GlobalOptions, 'dataDir'> = {},
 ): number {
   const known = error instanceof AppError ? error : new AppError('internal', textOf(error));
-  const { code, message } = known;
-  const hint = commandFor(message)?.replace(/^or /, '') ?? hintOf(inOptions(message));
+  const { code } = known;
+  const message = withDirectory(known.message, options);
+  const hint = commandFor(message, options)?.replace(/^or /, '') ?? hintOf(inOptions(message));
   if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
-  else stderr.write(`cadre: ${withCommand(message)}\n`);
+  else stderr.write(`cadre: ${withCommand(message, options)}\n`);
   return exitCodeOf[code];
 }
 

@@ -1,15 +1,29 @@
+import { commandOn } from './command-on.ts';
+
+type Options = Parameters<typeof commandOn>[1];
+
 /**
- * Returns the command that helps after a refusal, such as `see cadre sessions list`; null if there is none. Messages of
- * the server name no command, because most of their readers use HTTP or tools, so the command line adds it.
+ * Returns the command that helps after a refusal, such as `see cadre sessions list`, with the data directory of the options;
+ * null if there is none. Messages of the server name no command, because most of their readers use HTTP or tools, so the
+ * command line adds it.
  */
-export function commandFor(message: string): string | null {
-  return commands.find(([refusal]) => refusal.test(message))?.[1] ?? null;
+export function commandFor(message: string, options: Options = {}): string | null {
+  const command = commands.find(([refusal]) => refusal.test(message))?.[1];
+  return command?.replace(COMMAND, (_all, words: string) => commandOn(words, options)) ?? null;
+}
+
+const COMMAND = /\bcadre ([a-z]+(?: [a-z]+)*(?: [A-Z]+)?(?: --(?!help\b)[a-z]+)*)/;
+const COMMAND_AT_END = new RegExp(`${COMMAND.source}$`);
+
+/** A message whose last words are a command of cadre, with the data directory of the options. */
+export function withDirectory(message: string, options: Options): string {
+  return message.replace(COMMAND_AT_END, (_all, words: string) => commandOn(words, options));
 }
 
 /** A message with its remedy in options, and with the command that helps if there is one. */
-export function withCommand(message: string): string {
-  const text = inOptions(message);
-  const command = commandFor(message);
+export function withCommand(message: string, options: Options = {}): string {
+  const text = withDirectory(inOptions(message), options);
+  const command = commandFor(message, options);
   if (command === null) return text;
   return `${text}${command.startsWith('or ') ? ',' : ':'} ${command}`;
 }

@@ -7,6 +7,7 @@ import { commandOn } from './command-on.ts';
 import { askedServers, type GlobalOptions, serverDirectory, tokenFileOf } from './context.ts';
 import { ServerStart } from './server-start.ts';
 import type { ServeOptions } from './serve-options.ts';
+import { withDirectory } from './hints.ts';
 import { managerOf } from './service/choose-manager.ts';
 import { sealIn } from './service/install.ts';
 import { canAsk, type Starter, type CommandIo } from './command-io.ts';
@@ -109,7 +110,8 @@ export async function waitForServer(
   for (let isFirst = true; ; isFirst = false) {
     const left = until - clock.monotonic();
     if (left <= 0) throw last;
-    if (isFirst) stderr.write(`cadre: ${last.message}: waiting for the server\n`);
+    if (isFirst)
+      stderr.write(`cadre: ${withDirectory(last.message, global)}: waiting for the server\n`);
     await clock.sleep(Math.min(RETRY_MS, left), signal).catch(() => undefined);
     if (signal.aborted) {
       io.exit(Number(signal.reason));

@@ -220,16 +220,16 @@ export async function runIn(
   try {
     await program.parseAsync(withFleet(words), { from: 'user' });
   } catch (error) {
-    code = exitCodeFor(error, wantsJson(argv), io);
+    code = exitCodeFor(error, wantsJson(argv), io, program.opts());
   }
   await filter.end();
   return code === exitCodes.ok && filter.failed() ? exitCodes.usage : code;
 }
 
 /** Reports what a command failed with, unless a signal ended it or it was reported before. Returns the exit code. */
-function exitCodeFor(error: unknown, json: boolean, io: CommandIo): number {
+function exitCodeFor(error: unknown, json: boolean, io: CommandIo, options: GlobalOptions): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-  return interruption(error, io) ?? reportFailure(error, json, io.stderr);
+  return interruption(error, io) ?? reportFailure(error, json, io.stderr, options);
 }
 
 /** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. Returns how to wait for the output, and whether the expression failed. */

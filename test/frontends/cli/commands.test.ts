@@ -179,7 +179,7 @@ test('A name that does not exist ends with 3, and a usage error that the server 
 });
 
 test('A wrong token ends with 4, and an unknown session with 3.', async () => {
-  const { cadre } = await testCadre();
+  const { cadre, server } = await testCadre();
   const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
   expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
   const nobody = `sess_${'0'.repeat(32)}`;
@@ -197,7 +197,11 @@ test('A wrong token ends with 4, and an unknown session with 3.', async () => {
   expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /not found/);
   const json = await cadre(['--json', 'sessions', 'get', nobody]);
   expect(JSON.parse(json.stderr)).toEqual({
-    error: { code: 'not_found', message: expect.any(String), hint: 'see cadre sessions list' },
+    error: {
+      code: 'not_found',
+      message: expect.any(String),
+      hint: `see cadre sessions list --data-dir ${server.directory}`,
+    },
   });
 });
 

@@ -59,6 +59,29 @@ test.for<[message: string, whole: string]>([
   expect(withCommand(message)).toBe(whole);
 });
 
+test.for<[message: string, whole: string]>([
+  ['session "s" not found', 'session "s" not found: see cadre sessions list --data-dir /srv/a'],
+  [
+    'acp: not configured: add a section [providers.acp] with a command',
+    'acp: not configured: add a section [providers.acp] with a command, or run cadre serve --demo --data-dir /srv/a to use the demo agent',
+  ],
+  [
+    'acp: not found: name an agent that is installed',
+    'acp: not found: name an agent that is installed: pass --agent (see cadre providers discover --data-dir /srv/a)',
+  ],
+  [
+    'no server answers at http://127.0.0.1:1: start one with cadre serve --detach',
+    'no server answers at http://127.0.0.1:1: start one with cadre serve --detach --data-dir /srv/a',
+  ],
+  ['no session given: see cadre review --help', 'no session given: see cadre review --help'],
+  ['start one with cadre serve --data-dir x', 'start one with cadre serve --data-dir x'],
+])(
+  'The error %j is printed as %j if the command line names a data directory.',
+  ([message, whole]) => {
+    expect(withCommand(message, { dataDir: '/srv/a' })).toBe(whole);
+  },
+);
+
 test('Every command that a hint names exists.', async () => {
   const program = await createProgram({} as CommandIo, commands);
   const text = readFileSync('src/frontends/cli/hints.ts', 'utf8');

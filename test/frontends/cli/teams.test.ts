@@ -186,7 +186,7 @@ test('An unknown team is reported with the command that lists teams.', async () 
   const unknown = await cadre(['teams', 'get', '01234567']);
   expect([unknown.code, unknown.stderr]).toEqual([
     3,
-    'cadre: team "01234567" not found: see cadre teams list\n',
+    `cadre: team "01234567" not found: see cadre teams list --data-dir ${server.directory}\n`,
   ]);
   const both = ['--preset', 'deep', '--model', 'x'];
   const spawn = await cadre(['teams', 'spawn', '01234567', '--source', '01234567', ...both]);

@@ -86,7 +86,9 @@ test('The goal of a session is set, shown and cancelled.', () =>
     const session = opened.stdout.trim();
     expect(await cadre(['sessions', 'until', session])).toMatchObject({
       code: 3,
-      stderr: `cadre: session "${session}" has no goal: set a goal with cadre sessions until\n`,
+      stderr: expect.stringMatching(
+        `^cadre: session "${session}" has no goal: set a goal with cadre sessions until --data-dir \\S+\n$`,
+      ),
     });
     const check = 'until test -f go; do sleep 0.02; done';
     expect(await cadre(['sessions', 'until', session, check, '--max', '3'])).toMatchObject({

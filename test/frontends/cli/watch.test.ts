@@ -22,7 +22,9 @@ test('The watch of a session is started, shown, listed and stopped.', async () =
   const { session, run } = await inSession();
   expect(await run(session)).toEqual({
     code: 3,
-    text: `cadre: session "${session}" has no watch: start one with cadre sessions watch\n`,
+    text: expect.stringMatching(
+      `^cadre: session "${session}" has no watch: start one with cadre sessions watch --data-dir \\S+\n$`,
+    ),
   });
   expect(await run()).toEqual({ code: 0, text: 'no watches\n' });
   const words = ['--every', '2h', '--max-turns', '3', '--', 'printf', 'a b'];

@@ -157,7 +157,9 @@ test('An unknown worktree is reported with the command that lists worktrees.', a
   const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
   expect([unknown.code, unknown.stderr]).toEqual([
     3,
-    'cadre: worktree "00000000" not found: see cadre worktrees list\n',
+    expect.stringMatching(
+      /^cadre: worktree "00000000" not found: see cadre worktrees list --data-dir \S+\n$/,
+    ),
   ]);
 });
 

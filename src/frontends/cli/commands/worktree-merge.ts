@@ -69,8 +69,8 @@ export const mergeCommands: readonly Register[] = [
       '--yes  Skip the confirmation',
     ],
     async run(context, reference: string, { dryRun, yes, ...request }: PullRequestOptions) {
-      const { client, show, layout, io } = context;
-      const style = { ...layout, withRemedy: withCommand };
+      const { client, show, io } = context;
+      const style = styleIn(context);
       const params = { worktree_id: await worktreeId(client, reference) };
       const call = (more: object): Promise<PullRequest> =>
         client.call(endpoints.openPullRequest, { params, body: { ...request, ...more } });
@@ -93,6 +93,10 @@ export const mergeCommands: readonly Register[] = [
   }),
 ];
 
+function styleIn({ layout, global }: CommandContext) {
+  return { ...layout, withRemedy: (message: string) => withCommand(message, global) };
+}
+
 interface MergeOptions {
   commit?: string;
   dryRun?: boolean;
@@ -113,8 +117,8 @@ async function finish(
   options: MergeOptions,
   call: (more: Ask) => Promise<MergeResult>,
 ): Promise<void> {
-  const { show, layout, io } = context;
-  const style = { ...layout, withRemedy: withCommand };
+  const { show, io } = context;
+  const style = styleIn(context);
   const plan = await call({ dry_run: true });
   const { outcome, conflicts, obstacles } = plan;
   const isRefused = conflicts.length > 0 || obstacles.length > 0;

@@ -53,7 +53,9 @@ export const server: Check = async (input) => {
     // The problems of providers are a check of their own.
     return detail === undefined || name === 'providers' ? name : `${name}: ${detail}`;
   });
-  return warn(`${found.url} is degraded (${parts.join('; ')}): see cadre status`);
+  return warn(
+    `${found.url} is degraded (${parts.join('; ')}): see ${commandOn('status', input.options)}`,
+  );
 };
 
 /** One finding for each provider that is enabled; where none is, for each that could be. */
@@ -71,15 +73,16 @@ export async function providerFindings(input: CheckInput): Promise<Finding[]> {
   const shown = enabled.length > 0 ? enabled : found;
   return shown.map((one) => ({
     check: `provider ${one.id}`,
-    ...providerVerdict(one, running !== null),
+    ...providerVerdict(one, running !== null, input.options),
   }));
 }
 
 function providerVerdict(
   { id, enabled, healthy, logged_in, detail }: ProviderRecord,
   isRunning: boolean,
+  options: CheckInput['options'],
 ): CheckResult {
-  const text = withCommand(`${id}: ${detail}`).slice(`${id}: `.length);
+  const text = withCommand(`${id}: ${detail}`, options).slice(`${id}: `.length);
   if (!enabled) return warn(text);
   if (!healthy) return fail(text);
   if (logged_in === false) return warn(text);
@@ -101,7 +104,7 @@ export const rules: Check = async (input) => {
     ({ id, command, path, refused: why }) => `${id} (${command ?? path}): ${why}`,
   );
   return warn(
-    `remove these rules with cadre approvals rules remove, and add valid ones: ${parts.join('; ')}`,
+    `remove these rules with ${commandOn('approvals rules remove', input.options)}, and add valid ones: ${parts.join('; ')}`,
   );
 };
 
