@@ -1,15 +1,28 @@
 import type { Interface } from 'node:readline/promises';
+import { Interrupted } from './exit.ts';
+
+/** The questions that ended with Ctrl-C while the process listened for SIGINT, and so continued. */
+const interrupted = new WeakSet<Interface>();
 
 /** Ends a question at Ctrl-C with SIGINT for this process: a terminal in raw mode sends no signal itself. */
 export function interruptAtCtrlC(lines: Interface): void {
   lines.on('SIGINT', () => {
+    interrupted.add(lines);
     lines.close();
     process.kill(process.pid, 'SIGINT');
   });
 }
 
-/** Asks a question. Resolves with null if the input ends, as with Ctrl-D. Rejects if `signal` aborts. */
-export function answerTo(
+/** Throws `Interrupted` if `interruptAtCtrlC` has ended a question. */
+export function throwIfInterrupted(lines: Interface): void {
+  if (interrupted.has(lines)) throw new Interrupted();
+}
+
+/**
+ * Asks a question. Resolves with null if the input ends, as with Ctrl-D. Rejects if `signal` aborts, and with `Interrupted`
+ * as `throwIfInterrupted`.
+ */
+export async function answerTo(
   lines: Interface,
   question: string,
   signal?: AbortSignal,
@@ -23,5 +36,7 @@ export function answerTo(
     if (signal?.aborted || (error as Error).name !== 'AbortError') throw error;
     return null;
   });
-  return Promise.race([answered, ended]);
+  const answer = await Promise.race([answered, ended]);
+  throwIfInterrupted(lines);
+  return answer;
 }

@@ -1,6 +1,6 @@
 import { usageError } from '../../api/errors.ts';
 import { createInterface } from 'node:readline/promises';
-import { answerTo, interruptAtCtrlC } from './answer-to.ts';
+import { answerTo, interruptAtCtrlC, throwIfInterrupted } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
 import { canAsk, type CommandIo } from './command-io.ts';
 
@@ -22,7 +22,7 @@ export async function choose<T>(
     output: stderr,
     prompt: `1 to ${things.length}: `,
   });
-  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  interruptAtCtrlC(lines);
   withJobControl(lines, stdin as NodeJS.ReadStream);
   try {
     lines.prompt();
@@ -31,6 +31,7 @@ export async function choose<T>(
       if (thing !== undefined) return thing;
       lines.prompt();
     }
+    throwIfInterrupted(lines);
     return null;
   } finally {
     lines.close();
@@ -51,18 +52,20 @@ export async function confirmChoice(
 
 /**
  * Asks a question that is answered with yes or no. Resolves with false for anything but `y` and `yes`, also for Ctrl-D, and
- * with `byDefault` for an empty line. Ctrl-C sends SIGINT to this process.
+ * with `byDefault` for an empty line. Ctrl-C sends SIGINT to this process, and the question rejects with `Interrupted` if the
+ * process continues. Rejects if `signal` aborts.
  */
 export async function askYes(
   { stdin, stderr }: Pick<CommandIo, 'stdin' | 'stderr'>,
   question: string,
   byDefault = false,
+  signal?: AbortSignal,
 ): Promise<boolean> {
   const lines = createInterface({ input: stdin, output: stderr });
   interruptAtCtrlC(lines);
   if (lines.terminal) withJobControl(lines, stdin as NodeJS.ReadStream);
   try {
-    const answer = await answerTo(lines, question);
+    const answer = await answerTo(lines, question, signal);
     if (answer === null) stderr.write('\n');
     return answer?.trim() === '' ? byDefault : /^y(es)?$/i.test(answer?.trim() ?? '');
   } finally {

@@ -22,6 +22,9 @@ export const exitCodes = {
   unread: 141,
 } as const;
 
+/** The user has pressed Ctrl-C: the command ends without a message. */
+export class Interrupted extends Error {}
+
 const exitCodeOf: Record<ErrorCode, number> = {
   invalid: exitCodes.usage,
   usage: exitCodes.usage,

@@ -6,7 +6,7 @@ import { AppError, isUnreachable, usageError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { forLocale } from '../terminal/ascii.ts';
 import { addParameters, repeated } from './command.ts';
-import { exitCodes, reportFailure } from './exit.ts';
+import { exitCodes, Interrupted, reportFailure } from './exit.ts';
 import type { GlobalOptions } from './context.ts';
 import type { JqOutput } from './jq/index.ts';
 import type { OutputOptions } from './output-options.ts';
@@ -281,6 +281,7 @@ function signalled(): AbortSignal {
 }
 
 function interruption(error: unknown, io: CommandIo): number | null {
+  if (error instanceof Interrupted) return exitCodes.interrupted;
   if (error instanceof AppError && error.code !== 'unreachable') return null;
   const { aborted, reason } = io.interrupted();
   return aborted ? Number(reason) : null;

@@ -107,6 +107,22 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
       expect(git(repo, 'rev-parse', 'main')).toBe(mine);
     }));
 
+  test('Ctrl-C at the question after a long preview of a merge ends the command with 130, and merges nothing.', () =>
+    withWork(30, async ({ directory, repo }) => {
+      const end = git(repo, 'rev-parse', 'main');
+      await using terminal = runInTerminal(directory, ['worktrees', 'merge', 'tree']);
+      await terminal.expectShows(/\d+ more lines:/);
+      for (let pages = 1; !terminal.emulator.written.includes('continue?'); pages++) {
+        const stops = () => terminal.emulator.written.match(/more lines:|continue\?/g)?.length;
+        terminal.type(' ');
+        await expectEventually(stops).toBeGreaterThan(pages);
+      }
+      terminal.type('\u0003');
+      expect(await terminal.ended).toEqual({ code: 130, terminal: 'as it was' });
+      expect(terminal.emulator.written).not.toContain('Nothing was changed');
+      expect(git(repo, 'rev-parse', 'main')).toBe(end);
+    }));
+
   test('A merge of more files than the server lists is not asked about.', () =>
     withWork(501, async ({ directory, repo, mine }) => {
       await using terminal = runInTerminal(directory, ['worktrees', 'merge', 'tree']);

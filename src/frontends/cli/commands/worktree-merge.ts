@@ -25,12 +25,16 @@ export const mergeCommands: readonly Register[] = [
       '--yes  Skip the confirmation',
     ],
     async run(context, reference: string, options: MergeCommandOptions) {
-      const { client } = context;
+      const { client, io } = context;
       const params = { worktree_id: await worktreeId(client, reference) };
       const { into, squash, message, commit: commit_message } = options;
       const request = { into, squash, message, commit_message };
       await finish(context, options, (more) =>
-        client.call(endpoints.mergeWorktree, { params, body: { ...request, ...more } }),
+        client.call(
+          endpoints.mergeWorktree,
+          { params, body: { ...request, ...more } },
+          io.interrupted(),
+        ),
       );
     },
   }),
@@ -45,11 +49,15 @@ export const mergeCommands: readonly Register[] = [
       '--yes  Skip the confirmation',
     ],
     async run(context, reference: string, options: MergeOptions & { onto?: string }) {
-      const { client } = context;
+      const { client, io } = context;
       const params = { worktree_id: await worktreeId(client, reference) };
       const request = { onto: options.onto, commit_message: options.commit };
       await finish(context, options, (more) =>
-        client.call(endpoints.rebaseWorktree, { params, body: { ...request, ...more } }),
+        client.call(
+          endpoints.rebaseWorktree,
+          { params, body: { ...request, ...more } },
+          io.interrupted(),
+        ),
       );
     },
   }),
@@ -73,7 +81,11 @@ export const mergeCommands: readonly Register[] = [
       const style = styleIn(context);
       const params = { worktree_id: await worktreeId(client, reference) };
       const call = (more: object): Promise<PullRequest> =>
-        client.call(endpoints.openPullRequest, { params, body: { ...request, ...more } });
+        client.call(
+          endpoints.openPullRequest,
+          { params, body: { ...request, ...more } },
+          io.interrupted(),
+        );
       const plan = await call({ dry_run: true });
       const isRefused = plan.obstacles.length > 0;
       if (isRefused || dryRun) {
@@ -166,7 +178,8 @@ async function mayDo(
         : 'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
     );
   }
-  return (await showWhole(io, linesOf(true))) && (await askYes(io, 'continue? [y/N] '));
+  if (!(await showWhole(io, linesOf(true)))) return false;
+  return askYes(io, 'continue? [y/N] ', false, io.interrupted());
 }
 
 /** Shows lines on stderr, page by page if they do not fit. Returns whether the last line was shown. */
