@@ -10,6 +10,7 @@ import type { ServeOptions } from './serve-options.ts';
 import { withDirectory } from './hints.ts';
 import { managerOf } from './service/choose-manager.ts';
 import { sealIn } from './service/install.ts';
+import type { Manager } from './service/manager.ts';
 import { canAsk, type Starter, type CommandIo } from './command-io.ts';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -34,7 +35,7 @@ export async function startServer(
   if ((await askedServers(options, env)).kind !== 'local') throw missing;
   const directory = await serverDirectory(options, env);
   const manager = managerOf(env);
-  if (manager !== null && sealIn(manager.file) !== null)
+  if (manager !== null && (await isServiceFor(directory, manager, env)))
     throw unreachableError(
       `the server is installed as a service, but the service is not running: start it with ${manager.restartCommand}`,
     );
@@ -57,6 +58,21 @@ export async function startServer(
   });
   const stop = commandOn('stop', options);
   stderr.write(`cadre: started a server in the background at ${url}; stop it with ${stop}\n`);
+}
+
+/** Whether a service is installed for a data directory. */
+async function isServiceFor(
+  directory: string,
+  manager: Manager,
+  env: NodeJS.ProcessEnv,
+): Promise<boolean> {
+  if (sealIn(manager.file) === null) return false;
+  // A link may lead nowhere.
+  const text = fs.existsSync(manager.file) ? fs.readFileSync(manager.file, 'utf8') : '';
+  const isNamed = manager.names(text, directory);
+  if (isNamed !== null) return isNamed;
+  const { CADRE_DATA_ROOT_DIR: _, ...others } = env;
+  return directory === (await serverDirectory({}, others));
 }
 
 /** Asks whether to start a server; Enter means yes. Returns false if nobody can be asked. */

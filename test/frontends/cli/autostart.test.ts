@@ -8,6 +8,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { findRegistration } from '../../../src/core/config/registration.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { type RunOptions, runCadre, runHere, startCadre } from '../../support/cli/cadre.ts';
+import { systemd } from '../../../src/frontends/cli/service/systemd.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { withRuntime } from '../../support/runtime.ts';
@@ -124,6 +125,34 @@ test('No server starts if a service is installed, and the error names the comman
     'cadre: the server is installed as a service, but the service is not running: start it with systemctl --user restart cadre\n',
   ]);
   fs.rmSync(unit);
+});
+
+test('A service for another data directory is not the reason why no server runs.', async () => {
+  const bin = path.join(place.path, 'bin');
+  fs.mkdirSync(bin);
+  fs.writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env.PATH}` };
+  const manager = systemd({ ...env, HOME: place.path });
+  fs.mkdirSync(path.dirname(manager.file), { recursive: true });
+  const [first, second] = [path.join(place.path, 'a $1 b'), path.join(place.path, 'c')];
+  const own = { variablesFile: '/e', log: '/l', agentsOutlive: false };
+  for (const [words, variables, directory] of [
+    [['serve'], {}, null],
+    [['--data-dir', first, 'serve'], {}, first],
+    [['serve'], { CADRE_DATA_ROOT_DIR: first }, first],
+    [['serve'], { CADRE_DATA_ROOT_DIR: second }, second],
+  ] as const) {
+    const command = ['/c', ...words] as const;
+    fs.writeFileSync(manager.file, manager.text({ ...own, command, variables }));
+    for (const asked of [null, first, second, `${second}c`]) {
+      const option = asked === null ? [] : ['--data-dir', asked];
+      const { code, stderr } = await cadre([...option, 'sessions', 'list'], { env });
+      const why =
+        asked === directory ? 'the server is installed as a service' : 'no server is running';
+      expect([code, stderr]).toEqual([6, expect.stringContaining(why)]);
+    }
+  }
+  fs.rmSync(manager.file);
 });
 
 test('No server starts after cadre stop until a user starts one.', async () => {

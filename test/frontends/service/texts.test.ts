@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { launchAgent } from '../../../src/frontends/cli/service/launchd.ts';
+import { launchAgent, launchd } from '../../../src/frontends/cli/service/launchd.ts';
 import { sealOf } from '../../../src/frontends/service/sealed.ts';
 import {
   lastingFile,
@@ -55,6 +55,15 @@ test.skipIf(!hasAnalyze).for([
     expect(found).toMatchObject({ status: 0, stdout: '', stderr: '' });
   },
 );
+
+test('The launchd agent names its data directory.', () => {
+  const { text, names } = launchd({ HOME: '/home/ada' });
+  const agent = text({ ...start, log: '/srv/a & b/serve.log' });
+  expect(['/srv/a & b', '/srv/a'].map((directory) => names(agent, directory))).toEqual([
+    true,
+    false,
+  ]);
+});
 
 test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
   const notifying = systemdUnit(start, { version: '1', canNotify: true });

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { unreachableError } from '../../../api/errors.ts';
 import { systemClock } from '../../../core/lib/clock.ts';
+import { logFile } from '../../../core/lib/own-log.ts';
 import { homeDirectory } from '../../../core/lib/home-directory.ts';
 import { version } from '../../../core/lib/self.ts';
 import { followedFile, type Manager, Runner, type ServiceState } from './manager.ts';
@@ -21,6 +22,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
     file,
     restartCommand: `launchctl kickstart -k ${service}`,
     text: (start) => launchAgent(start, { version }),
+    names: (text, directory) => text.includes(xml(logFile(directory))),
     async assertReachable() {
       const { code } = await runner.run('launchctl', 'print', domain);
       if (code !== 0)

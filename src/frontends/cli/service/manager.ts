@@ -23,6 +23,8 @@ export interface Manager {
   name: ManagerName;
   file: string;
   text: (start: ServiceStart) => string;
+  /** Whether such a text names a data directory, as an absolute path. Null if it names none: the default one. */
+  names: (text: string, directory: string) => boolean | null;
   /** Throws `unreachable`, with the reason, where the manager does not run for this user. */
   assertReachable: () => Promise<void>;
   /** Reads the file, and starts the service at each login from now on. Returns the commands that it ran. */

@@ -19,6 +19,9 @@ const STATES: Readonly<Record<string, ServiceState['state']>> = {
   failed: 'failed',
 };
 
+/** The variable of a unit that names the data directory. */
+const DATA_DIRECTORY = 'CADRE_DATA_ROOT_DIR';
+
 export function systemd(env: NodeJS.ProcessEnv): Manager {
   const file = path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'systemd', 'user', UNIT);
   const runner = new Runner(env);
@@ -36,6 +39,11 @@ export function systemd(env: NodeJS.ProcessEnv): Manager {
     file,
     restartCommand: 'systemctl --user restart cadre',
     text: (start) => systemdUnit(start, { version, canNotify: canNotify(env) }),
+    names(text, directory) {
+      if (text.includes('--data-dir ')) return text.includes(`--data-dir ${argument(directory)} `);
+      if (!text.includes(DATA_DIRECTORY)) return null;
+      return text.includes(`${word(`${DATA_DIRECTORY}=${directory}`)}\n`);
+    },
     assertReachable: () => assertReachable(runner),
     async enable() {
       const ran = [await systemctl('daemon-reload')];
