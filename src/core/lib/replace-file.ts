@@ -27,11 +27,18 @@ export function createFile(file: string, text: string, { flush = false } = {}): 
 /** The errors of a file system that has no hard links. */
 const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
-/** Replaces a file by one rename, readable for its owner alone; with `flush` the text is on disk before the rename. */
-export function replaceFile(file: string, text: string, { flush = false } = {}): void {
+/**
+ * Replaces a file by one rename, by default readable for its owner alone; with `flush` the text is on disk before the
+ * rename.
+ */
+export function replaceFile(
+  file: string,
+  text: string,
+  { flush = false, mode = 0o600 } = {},
+): void {
   const draft = draftOf(file);
   try {
-    fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush });
+    fs.writeFileSync(draft, text, { mode, flag: 'wx', flush });
     fs.renameSync(draft, file);
   } catch (error) {
     fs.rmSync(draft, { force: true });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { runCadre, runHere } from '../../support/cli/cadre.ts';
 import { callTool, withToolServer } from '../../support/mcp.ts';
@@ -284,6 +284,22 @@ test('Only the entry of cadre changes: comments, other entries, permissions and 
   expect(fs.statSync(kept).mode & 0o777).toBe(0o640);
   await own.cadre('mcp', 'uninstall', 'opencode');
   expect(fs.readFileSync(kept, 'utf8')).toBe(text);
+});
+
+test('An install that cannot replace the configuration of an agent leaves no other file beside it.', async () => {
+  const own = home();
+  await own.serve();
+  const file = path.join(own.path, '.config', 'opencode', 'opencode.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, '{}\n');
+  const { renameSync } = fs;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (to === file) throw Object.assign(new Error('disk is full'), { code: 'ENOSPC' });
+    renameSync(from, to);
+  });
+  expect((await own.cadre('mcp', 'install', 'opencode')).code).toBe(1);
+  expect(fs.readdirSync(path.dirname(file))).toEqual(['opencode.json']);
+  expect(fs.readFileSync(file, 'utf8')).toBe('{}\n');
 });
 
 test('An unreadable file is refused with its name and line, and no token is created.', async () => {

@@ -7,6 +7,7 @@ import { AppError, usageError } from '../../../api/errors.ts';
 import { valueAt, withoutValue, withValue } from './jsonc.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
+import { replaceFile } from '../../../core/lib/replace-file.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { runAndRead } from '../run-program.ts';
 
@@ -187,8 +188,6 @@ function changeFile(name: string, change: (text: string) => string): void {
   const after = naming(name, () => change(before));
   if (exists && after === before) return;
   makeDirectory(path.dirname(file), 0o777);
-  const draft = `${file}.cadre-${process.pid}`;
   const mode = exists ? fs.statSync(file).mode & 0o777 : 0o600;
-  fs.writeFileSync(draft, after, { flag: 'wx', mode, flush: true });
-  fs.renameSync(draft, file);
+  replaceFile(file, after, { mode, flush: true });
 }
