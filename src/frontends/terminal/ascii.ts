@@ -3,7 +3,7 @@
  * the same symbols, so none of these characters has a meaning in a shell: a command must not look like another one.
  */
 const ascii: ReadonlyMap<string, string> = new Map(
-  '▌= ▸+ ▾- ◆! ●@ ◐% ○o ✓+ ✗x ★+ ·. •- …_ │: ┃: ─- ←- ↑^ →- ↓v'
+  '▌= ▸+ ▾- ◆! ●@ ◐% ○o ✓+ ✗x ★+ ·. •- …_ │: ┃: ─- ←- ↑^ →- ↓v ⏎= ↵= ↻%'
     .split(' ')
     .map(([symbol = '', other = '']) => [symbol, other]),
 );

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { forLocale, inAscii, isAsciiLocale } from '../../../src/frontends/terminal/ascii.ts';
 import { cadreOn, runHere } from '../../support/cli/cadre.ts';
@@ -23,6 +24,19 @@ test.for([
 test('Each symbol becomes one ASCII character, and what somebody wrote stays as it is.', () => {
   expect(inAscii('▌● ◆ ○ ▾ ✓ ✗ …')).toBe('=@ ! o - + x _');
   expect(inAscii('Zoë 漢字 💥')).toBe('Zoë 漢字 💥');
+});
+
+test('Each symbol in the sources of the screen and of the command line has an ASCII character.', () => {
+  const files = globSync(['src/{frontends,client}/**/*.{ts,tsx}', 'src/core/lib/*.ts']).filter(
+    // A page for a browser.
+    (file) => !file.endsWith('export/html.ts'),
+  );
+  const code = files.map((file) =>
+    readFileSync(file, 'utf8').replaceAll(/^\s*\/\/.*$|\/\*[\s\S]*?\*\//gm, ''),
+  );
+  const symbols = new Set(code.join('').match(/[^\u0000-\u007f]/gu));
+  expect(symbols).toContain('⏎');
+  expect([...symbols].filter((one) => inAscii(one) === one)).toEqual([]);
 });
 
 test('No symbol of an agent becomes a character that means something to a shell.', () => {
