@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
