@@ -1,6 +1,6 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
-import type { RuntimeEventRecord } from '../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { AppError, unreachableError } from '../api/errors.ts';
 import type { EventScope } from './event-scope.ts';
 import { CUT_OFF, refusal, type RequestInput, requestOf, silenceAt } from './wire.ts';
@@ -86,6 +86,7 @@ export abstract class Client {
     scope: EventScope,
     after: number | 'latest',
     signal?: AbortSignal,
+    onGap?: (gap: StreamGap) => void,
   ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
 
   /**

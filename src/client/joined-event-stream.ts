@@ -69,6 +69,7 @@ export class JoinedEventStream implements ServersEventStream {
         for (const gap of gaps.splice(0)) yield { node, notice: gapNotice(gap) };
         yield { node, event };
       }
+      for (const gap of gaps) yield { node, notice: gapNotice(gap) };
     } catch (error) {
       if (!isAbsence(error)) throw error;
       yield { node, notice: { state: 'unreachable', detail: error.message } };

@@ -22,6 +22,8 @@ export function replay(
 
 type ReplayEndpoint = typeof eventRoutes.runtime.replay;
 
+type Headers = Answer<unknown>['headers'];
+
 /** The most events that the server gives in a page. */
 const PAGE = 10_000;
 
@@ -68,18 +70,33 @@ export async function* storedEvents(
   from: number,
   onGap?: (gap: StreamGap) => void,
 ): AsyncGenerator<RuntimeEventRecord, void> {
+  const reportGap = gapReporter(onGap);
   let after = from;
-  let trimmed = 0;
   for (;;) {
     const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
-    const gone = Number(headers['x-trimmed-seq'] ?? 0);
-    if (gone > trimmed) onGap?.({ requested: after, trimmed_seq: gone, latest_seq: gone });
-    trimmed = gone;
+    reportGap(headers, after);
     yield* value;
     const next = headers['x-next-after-seq'];
     if (next === undefined) return;
     after = Number(next);
   }
+}
+
+/** Returns a function that reads the headers of each page after `requested`, and reports each trimmed seq once. */
+export function gapReporter(
+  onGap?: (gap: StreamGap) => void,
+): (headers: Headers, requested: number) => void {
+  let trimmed = 0;
+  return (headers, requested) => {
+    const gone = trimmedSeqIn(headers);
+    if (gone > trimmed) onGap?.({ requested, trimmed_seq: gone, latest_seq: gone });
+    trimmed = gone;
+  };
+}
+
+/** Returns the highest seq after the cursor of a page that retention has deleted; 0: none. */
+export function trimmedSeqIn(headers: Headers): number {
+  return Number(headers['x-trimmed-seq'] ?? 0);
 }
 
 /**

@@ -36,7 +36,7 @@ async function* connection(
   const { name, id, params, query } = scopeInput(scope);
   const client = id === null ? several : await several.clientOf(id);
   if (client.streamEvents) {
-    yield* client.streamEvents(scope, after, signal);
+    yield* client.streamEvents(scope, after, signal, onGap);
     return;
   }
   const input = { params, query: { after_seq: after, ...query } } as CallInput<StreamEndpoint>;

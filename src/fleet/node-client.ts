@@ -1,6 +1,6 @@
 import { type NatsConnection, errors } from '@nats-io/transport-node';
 import type { Endpoint } from '../api/endpoint.ts';
-import type { RuntimeEventRecord } from '../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { type Answer, Client } from '../client/client.ts';
 import { type RequestInput, pathWith, refusal } from '../client/wire.ts';
 import type { EventScope } from '../client/event-scope.ts';
@@ -10,7 +10,7 @@ import { isError } from './nats-api.ts';
 import type { Names } from './names.ts';
 import { type FleetAnswer, type FleetRequest, limitOf, readAnswer } from './requests.ts';
 import { endpoints } from '../api/index.ts';
-import { replay } from '../client/replay.ts';
+import { gapReporter, replay } from '../client/replay.ts';
 import { LogWakeup } from './log-wakeup.ts';
 
 /** The user and the connection of requests to a fleet. */
@@ -66,8 +66,9 @@ export class NodeClient extends Client {
     scope: EventScope,
     after: number | 'latest',
     signal?: AbortSignal,
+    onGap?: (gap: StreamGap) => void,
   ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }> {
-    return followNode(this, this.#context, scope, after, signal);
+    return followNode(this, this.#context, scope, { after, signal, onGap });
   }
 
   /** Asks for smaller pages of a list until one fits into an answer. */
@@ -129,6 +130,13 @@ const LOOK_LATE_MS = 2000;
 /** The least time between two questions, in milliseconds: what comes meanwhile comes together. */
 const PAUSE_MS = 50;
 
+/** Where a node's scope is followed from, and until when. */
+interface FollowedPart {
+  after: number | 'latest';
+  signal: AbortSignal | undefined;
+  onGap: ((gap: StreamGap) => void) | undefined;
+}
+
 /**
  * The events of a node's scope after a seq, then those that come: read page by page, as soon as the fleet's copy has
  * another event of the node, and every two seconds at least. Yields the newest seq first, as a stream does. Throws
@@ -138,8 +146,7 @@ async function* followNode(
   client: NodeClient,
   { connection, names, clock }: FleetContext,
   scope: EventScope,
-  from: number | 'latest',
-  signal: AbortSignal | undefined,
+  { after: from, signal, onGap }: FollowedPart,
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
   const subject = names.newsOf(names.eventsOf(client.node));
   using news = new LogWakeup({ connection, clock, subject });
@@ -148,8 +155,10 @@ async function* followNode(
   yield { latestSeq };
   let after = from === 'latest' ? latestSeq : from;
   let wait = LOOK_SOON_MS;
+  const reportGap = gapReporter(onGap);
   while (!signal?.aborted) {
     const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
+    reportGap(headers, after);
     yield* value;
     const next = headers['x-next-after-seq'];
     after = Number(next ?? value.at(-1)?.seq ?? after);

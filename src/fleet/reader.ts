@@ -29,8 +29,8 @@ export interface ReaderParts {
   clock: Clock;
   /** Moves with each event that is yielded, just before it is. */
   cursor: FleetCursor;
-  /** Asks a node for its events after `after` up to `upTo`. Rejects where it cannot be asked. */
-  fill: (node: string, epoch: string, after: number, upTo: number) => Promise<FleetEvent[]>;
+  /** Asks a node for its events after `after` up to `upTo`, with notices. Rejects if the node cannot be asked. */
+  fill: (node: string, epoch: string, after: number, upTo: number) => Promise<FleetItem[]>;
 }
 
 /** Where a cursor that has no position yet begins. `since`: Unix milliseconds. */
@@ -156,18 +156,21 @@ async function* filled(
   { node, epoch, prev }: MirroredMessage,
   { seq: after, stays: stayed }: LogMark,
 ): AsyncGenerator<FleetItem> {
-  let events: FleetEvent[];
+  let items: FleetItem[];
   try {
-    events = await fill(node, epoch, after, prev);
+    items = await fill(node, epoch, after, prev);
   } catch (error) {
     const why = `the fleet does not have them, and the request to ${node} failed: ${(error as Error).message}`;
     yield { notice: { node, kind: 'gap', after, up_to: prev, why } };
     return;
   }
   let newest = stayed;
-  for (const event of events) {
-    if (stays(event.kind)) newest = event.seq;
-    cursor.mark(node, epoch, { seq: event.seq, stays: newest });
-    yield { event };
+  for (const item of items) {
+    if ('event' in item) {
+      const { kind, seq } = item.event;
+      if (stays(kind)) newest = seq;
+      cursor.mark(node, epoch, { seq, stays: newest });
+    }
+    yield item;
   }
 }

@@ -16,7 +16,8 @@ import { retryWhileUnavailable } from './nats-api.ts';
 import { PlacementClient } from './placement-client.ts';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
-import type { FleetEvent } from './reader.ts';
+import { trimmedSeqIn } from '../client/replay.ts';
+import type { FleetItem } from './reader.ts';
 
 /** For so long, in milliseconds, the list of nodes holds. */
 const FRESH_MS = 2000;
@@ -145,29 +146,33 @@ interface Hole {
 
 const PAGE = 500;
 
-/** Asks a node for the events of a hole, oldest first. Throws where it cannot be asked, or has another log by now. */
+/**
+ * Asks a node for the events of a hole, oldest first, with a notice first if retention has deleted some. Throws if the node
+ * cannot be asked, or has another log by now.
+ */
 export async function fill(
   client: Pick<Client, 'ask'>,
   { node, epoch, after: first, upTo }: Hole,
-): Promise<FleetEvent[]> {
-  const events: FleetEvent[] = [];
+): Promise<FleetItem[]> {
+  const items: FleetItem[] = [];
+  let trimmed = 0;
   for (let after_seq = first; after_seq < upTo;) {
     const query = { after_seq, limit: PAGE };
     const { value, headers } = await client.ask(endpoints.replayEvents, { query });
     if (headers['x-epoch'] !== epoch) throw new Error(`node ${node} has a new event log`);
-    for (const event of value)
-      if (event.seq <= upTo)
-        events.push({
-          node,
-          epoch,
-          seq: event.seq,
-          kind: event.kind,
-          text: JSON.stringify(event),
-        });
+    trimmed = Math.max(trimmed, trimmedSeqIn(headers));
+    for (const event of value) {
+      const { seq, kind } = event;
+      if (seq <= upTo)
+        items.push({ event: { node, epoch, seq, kind, text: JSON.stringify(event) } });
+    }
     const next = value.at(-1)?.seq ?? upTo;
     if (!(next > after_seq))
       throw new Error(`node ${node} returned events outside the requested range`);
     after_seq = next;
   }
-  return events;
+  if (trimmed <= first) return items;
+  const why = 'retention removed them';
+  const range = { after: first, up_to: Math.min(trimmed, upTo) };
+  return [{ notice: { node, kind: 'gap', ...range, why } }, ...items];
 }

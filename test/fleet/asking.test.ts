@@ -3,6 +3,11 @@ import { anError, expectError } from '../support/an-error.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { NodeClient } from '../../src/fleet/node-client.ts';
 import { namesOf } from '../../src/fleet/names.ts';
+import { fill } from '../../src/fleet/servers.ts';
+import { kinds } from '../../src/api/events.ts';
+import { JoinedEventStream } from '../../src/client/joined-event-stream.ts';
+import type { FromServer } from '../../src/client/servers.ts';
+import { streamEvents } from '../../src/client/stream.ts';
 import { FakeNatsServer } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -148,3 +153,53 @@ test.for(['null', '[]', '{"status":"200","headers":{},"body":1}', '{"status":200
     expect(error).toMatchObject(anError('unreachable', 'node "n1" is unreachable'));
   },
 );
+
+/** A node whose log has only the event 5: retention has deleted the events up to 4, or all events for a filter. */
+function trimmedNode({ nats, client }: ReturnType<typeof setUp>) {
+  const event = { ...kinds['session.updated'].example, seq: 5, kind: 'session.updated' };
+  nats.answer = (data) => {
+    const { path } = JSON.parse(data) as { path: string };
+    if (path.startsWith('/v1/version'))
+      return { text: '{"status":200,"headers":{"x-seq":"5"},"body":{"epoch":"e"}}' };
+    const headers = { 'x-epoch': 'e', 'x-trimmed-seq': '4' };
+    const body = path.includes('kind=') ? [] : [event];
+    return { text: JSON.stringify({ status: 200, headers, body }) };
+  };
+  return client();
+}
+
+test('The event stream of a node reports the events that retention has deleted.', async () => {
+  const given = setUp();
+  const client = Object.assign(trimmedNode(given), { clientOf: async () => client });
+  const seen: unknown[] = [];
+  const onGap = (gap: unknown) => void seen.push(gap);
+  for await (const { seq } of streamEvents({ client, clock: given.clock, after: 1, onGap })) {
+    seen.push(seq);
+    break;
+  }
+  expect(seen).toEqual([{ requested: 1, trimmed_seq: 4, latest_seq: 4 }, 5]);
+});
+
+test('The events that a node adds to the stream of its fleet begin with a notice of those that retention has deleted.', async () => {
+  const client = trimmedNode(setUp());
+  const items = await fill(client, { node: 'n1', epoch: 'e', after: 1, upTo: 5 });
+  expect(items).toMatchObject([
+    { notice: { kind: 'gap', node: 'n1', after: 1, up_to: 4 } },
+    { event: { seq: 5 } },
+  ]);
+  expect(await fill(client, { node: 'n1', epoch: 'e', after: 1, upTo: 3 })).toMatchObject([
+    { notice: { after: 1, up_to: 3 } },
+  ]);
+});
+
+test('The stored events of several servers end with a notice if retention has deleted the last ones.', async () => {
+  const given = setUp();
+  const client = trimmedNode(given);
+  const options = { from: 'start', isStoredOnly: true, kinds: ['turn.*'] } as const;
+  const address = { name: 'n1', url: client.url, client };
+  const { signal } = new AbortController();
+  const stream = new JoinedEventStream([address], given.clock, options, signal);
+  const found = await Array.fromAsync<FromServer>(stream);
+  const text = 'some events between 0 and 4 were removed by retention';
+  expect(found).toEqual([{ node: 'n1', notice: { state: 'gap', text } }]);
+});

@@ -30,6 +30,9 @@ export class FakeNatsServer {
       info: { max_payload: this.maxPayload },
       request: (subject: string, data?: string | Uint8Array, options?: RequestOptions) =>
         this.#request(subject, Buffer.from(data ?? '').toString('utf8'), options),
+      // It announces no events.
+      subscribe: () => ({ unsubscribe: () => undefined }),
+      status: () => Object.assign((async function* () {})(), { stop: () => undefined }),
     };
     return connection as unknown as NatsConnection;
   }

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
 import { FleetCursor } from '../../src/fleet/cursor.ts';
-import { type FleetEvent, type FleetNotice, readFleet } from '../../src/fleet/reader.ts';
+import {
+  type FleetEvent,
+  type FleetItem,
+  type FleetNotice,
+  readFleet,
+} from '../../src/fleet/reader.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { noFaults, compareEvents } from '../support/fleet/compare-events.ts';
@@ -28,10 +33,12 @@ function startReader(
     stream: stream.reader(),
     clock: hurriedClock(),
     cursor,
-    async fill(node: string, epoch: string, after: number, upTo: number): Promise<FleetEvent[]> {
+    async fill(node: string, epoch: string, after: number, upTo: number): Promise<FleetItem[]> {
       asked.push([after, upTo]);
       if (epoch !== db.epoch) throw new Error('it has another log');
-      return entriesBetween({ log }, after, upTo).map((entry) => ({ node, epoch, ...entry }));
+      return entriesBetween({ log }, after, upTo).map((entry) => ({
+        event: { node, epoch, ...entry },
+      }));
     },
   };
   const done = (async () => {
