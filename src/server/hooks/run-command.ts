@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { agentEnvironment } from '../../core/children/environment.ts';
 import type { Child, Supervisor } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
@@ -66,15 +67,17 @@ export async function runCommand(
 function watchOutput({ stdout, stderr }: Child, onTooMuch: () => void): () => string {
   let bytes = 0;
   let kept = '';
-  const count = (stream: Readable, take: (text: string) => void) => {
+  const count = (stream: Readable, take: (part: Buffer) => void) => {
     stream.on('data', (part: Buffer) => {
       bytes += part.length;
-      take(part.toString('utf8'));
+      take(part);
       if (bytes > MAX_OUTPUT_BYTES) onTooMuch();
     });
     stream.on('error', () => undefined);
   };
   count(stdout, () => undefined);
-  count(stderr, (text) => (kept = (kept + text).slice(-KEPT_UNITS)));
+  // A character may be in two parts.
+  const decoder = new StringDecoder('utf8');
+  count(stderr, (part) => (kept = (kept + decoder.write(part)).slice(-KEPT_UNITS)));
   return () => kept.trimEnd().split('\n').at(-1) ?? '';
 }

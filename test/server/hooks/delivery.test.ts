@@ -232,6 +232,17 @@ test('A command that fails is run again with the same event, and the failure has
   expect(fs.readFileSync(out, 'utf8')).toBe(`1 ${event?.seq}\n2 ${event?.seq}\n`);
 });
 
+test('A command that fails is reported with its letters whole if they arrive in two parts.', async () => {
+  const command = String.raw`for i in $(seq 100); do printf '\303' >&2; /bin/true; printf '\244' >&2; done; exit 3`;
+  const [given, _receiver, session] = await startWithHooks(() => [
+    { name: 'command', kinds, command },
+  ]);
+  await rename(given, session, 'one');
+  await eventually(async () => (await hookIn(given, 'command')).failure).not.toBeNull();
+  const { failure } = await hookIn(given, 'command');
+  expect(failure?.error).toBe(`exit code 3: ${'ä'.repeat(100)}`);
+});
+
 test.for([
   ['runs too long', 'sleep 600', 'timed out after 300 ms'],
   ['prints without end', 'yes', 'printed more than'],

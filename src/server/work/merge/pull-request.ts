@@ -254,6 +254,7 @@ export function withoutPassword(url: string): string {
 
 async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   let text = '';
-  for await (const chunk of stream) text = (text + String(chunk)).slice(-OUTPUT_CHARS);
+  for await (const chunk of stream.setEncoding('utf8'))
+    text = (text + String(chunk)).slice(-OUTPUT_CHARS);
   return text;
 }

@@ -30,6 +30,7 @@ beforeAll(() => {
   const gh = `#!/bin/sh
 printf '%s\\n' "$@" >> ${programs.path}/calls
 case "$*" in *--title\\ refused*) echo 'a pull request already exists' >&2; exit 1;; esac
+case "$*" in *--title\\ split*) for i in $(seq 50); do printf '\\303' >&2; /bin/true; printf '\\244' >&2; done; exit 1;; esac
 echo 'Creating pull request' >&2
 echo https://github.com/ada/project/pull/7
 `;
@@ -142,6 +143,13 @@ test('A pull request connects to the remote only after its address was shown.', 
   const shown = { push: true, expected_url: address };
   await expectError(open(harness, tree, shown), 'conflict');
   expect(connections).toBeGreaterThan(0);
+});
+
+test('A pull request reports an error of gh whose letters arrive in two parts.', async () => {
+  const { harness, tree } = await working();
+  await expect(open(harness, tree, { push: true, title: 'split' })).rejects.toMatchObject({
+    message: `gh did not create a pull request: ${'ä'.repeat(50)}`,
+  });
 });
 
 test('A pull request reports the error of gh, and the error of a remote that refuses the push.', async () => {
