@@ -303,7 +303,7 @@ export class Choices {
     const words = offered.map(({ id, name }) => (id.includes('://') ? labelledId(id, name) : id));
     return words.length > 0
       ? `choose from ${words.join(', ')}`
-      : 'the agent has not offered any yet: send a first prompt without this setting';
+      : 'the agent has not listed its choices yet: send a first prompt without this setting';
   }
 
   #ids(which: ChoiceName): string[] {

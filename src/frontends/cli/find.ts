@@ -138,8 +138,8 @@ export function onlyOne<T>(
     if (isLongEnough(reference)) throw notFoundError(`${what} ${quoted} not found: see ${see}`);
     const remedy = 'pass the last 6 or more characters of the id';
     // Only things with names can be found by a text that is too short for the end of an id.
-    if (!name) throw usageError(`${what} ${quoted} not found: ${remedy}`);
-    throw notFoundError(`${what} ${quoted} not found: ${remedy}, or the ${name.field}`);
+    if (!name) throw usageError(`${what} ${quoted} not found: ${remedy}: see ${see}`);
+    throw notFoundError(`${what} ${quoted} not found: ${remedy}, or the ${name.field}: see ${see}`);
   }
   if (others.length === 0) return only;
   const list = found.map((one) => labelOf(idOf(one), name?.of(one) ?? null)).join(', ');

@@ -37,11 +37,11 @@ const remedies: readonly [field: RegExp, option: string][] = [
   [/^body: /, ''],
   [
     / is not a usable git repository \(a bare repository [^)]*\): choose a directory in a git repository$/,
-    ' is in a bare repository, which has no working tree: run the command in a clone or a worktree of the repository, or name the bare repository itself with --repo (worktrees and templates)',
+    ' is in a bare repository, which has no working tree: run the command in a clone or a worktree of the repository, or pass the bare repository itself with --repo (only for the commands worktrees and templates)',
   ],
   [
     /: choose a directory in a git repository$/,
-    ': run the command in a git repository, or name one with --cwd (worktrees and templates: --repo)',
+    ': run the command in a git repository, or pass a repository with --cwd (--repo for the commands worktrees and templates)',
   ],
   [/: set remote to a remote of the repository$/, ': pass --remote'],
   [/: set into to a branch$/, ': pass --into'],

@@ -12,7 +12,7 @@ export interface TurnSettingOptions {
 export const MODES = `${permissionModes.filter((mode) => mode !== 'bypass').join(', ')}, or a mode of the agent`;
 
 export const turnSettingOptions = [
-  `--permission-mode <mode>  Permission mode for this turn: which agent actions need your approval (${MODES})`,
+  `--permission-mode <mode>  Permission mode for this turn: which agent actions need your approval (modes: ${MODES})`,
   '--agent-mode <mode>  Name of a mode that the agent itself defines, such as plan, for this turn',
   '--model <model>  Model of the agent for this turn',
   '--effort <effort>  Reasoning effort of the model for this turn',

@@ -174,7 +174,7 @@ test.for(lacking)(
     const turn = await (await open(settings)).run('hello');
     expect(turn.error).toMatchObject({
       ...error,
-      message: expect.stringContaining('the agent has not offered any yet') as string,
+      message: expect.stringContaining('the agent has not listed its choices yet') as string,
     });
   },
 );

@@ -47,11 +47,11 @@ test.for<[message: string, whole: string]>([
   ],
   [
     '"/tmp" is not a usable git repository (not found): choose a directory in a git repository',
-    '"/tmp" is not a usable git repository (not found): run the command in a git repository, or name one with --cwd (worktrees and templates: --repo)',
+    '"/tmp" is not a usable git repository (not found): run the command in a git repository, or pass a repository with --cwd (--repo for the commands worktrees and templates)',
   ],
   [
     '"/srv/a.git" is not a usable git repository (a bare repository has to be named by its own directory): choose a directory in a git repository',
-    '"/srv/a.git" is in a bare repository, which has no working tree: run the command in a clone or a worktree of the repository, or name the bare repository itself with --repo (worktrees and templates)',
+    '"/srv/a.git" is in a bare repository, which has no working tree: run the command in a clone or a worktree of the repository, or pass the bare repository itself with --repo (only for the commands worktrees and templates)',
   ],
   ['body: a rule requires a command', 'a rule requires a command'],
   ['body.input: is required', 'body.input: is required'],

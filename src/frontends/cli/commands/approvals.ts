@@ -141,19 +141,15 @@ export const approvalCommands = commandGroup(
         show(approval, () => textOf(approval, layout));
       },
     }),
-    decisionCommand(
-      'accept',
-      'Accept an approval request, and optionally similar requests until the agent exits',
-      [
-        {
-          line: '--scope <scope>  Scope of the acceptance: once (this request) or session (also similar requests until the agent exits)',
-          default: 'once',
-        },
-        unsent(
-          '--undescribed  Accept the request even if the agent did not describe the requested action completely',
-        ),
-      ],
-    ),
+    decisionCommand('accept', 'Accept an approval request, once or for the rest of the session', [
+      {
+        line: '--scope <scope>  Scope of the acceptance: once (only this request) or session (also the later requests that cadre approvals show describes)',
+        default: 'once',
+      },
+      unsent(
+        '--undescribed  Accept the request even if the agent did not describe the requested action completely',
+      ),
+    ]),
     decisionCommand('decline', 'Decline an approval request'),
     endpointCommand({
       name: 'link',

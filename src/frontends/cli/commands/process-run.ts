@@ -17,7 +17,7 @@ import { AppError, isUnreachable } from '../../../api/errors.ts';
 export const processRun = clientCommand({
   name: 'run',
   description:
-    'Run a command on the server (the command outlives this terminal, and without --outlive stops with the server)',
+    'Run a command on the server (the command continues after this terminal closes, and stops with the server unless --outlive is set)',
   parameters: [
     '<command...>  Command to run: a shell command line in quotes, or a program and its arguments after --',
     '--cwd <directory>  Working directory of the process (default: current directory, or with --session the directory of the session)',

@@ -64,7 +64,7 @@ export const raceCommand = command({
     '--base <ref>  Commit or branch that the worktrees start from (default: the commit that is checked out)',
     '--name <name>  Name of the race and prefix of its worktrees (default: a generated name)',
     '--cwd <directory>  Directory in the git repository (default: current directory)',
-    `--permission-mode <mode>  Permission mode of all contenders (${MODES}; default: from the configuration, or require_approval on a terminal)`,
+    `--permission-mode <mode>  Permission mode of all contenders (modes: ${MODES}; without the option: from the configuration, or require_approval on a terminal)`,
     ...sandboxOptions,
     reconnectOption,
   ],

@@ -45,7 +45,7 @@ export const runCommand = command({
     '-c, --continue  Continue the latest session in the current directory, or in a worktree of the same repository',
     '--session <session>  Send the prompt to this session instead of a new session',
     ...openOptions,
-    '--template <template>  Template of the repository to run, which may name a team that the session joins; the words are then its variables, as NAME=VALUE',
+    '--template <template>  Template of the repository to use as the prompt (pass variables of the template as NAME=VALUE; if the template names a team, the session joins the team)',
     {
       line: '--key <key>  Key that makes the command safe to repeat: for 24 hours, the same key gives the same session and turn',
       parse: idempotencyKey,

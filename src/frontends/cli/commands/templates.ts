@@ -16,51 +16,56 @@ const repository = {
   default: '.',
 } as const;
 
-export const templateCommands = commandGroup('templates', 'Show the prompts of a repository', [
-  clientCommand({
-    name: 'list',
-    description: 'List the templates that are committed in .cadre/templates of a repository',
-    parameters: [repository, ...listOptions],
-    async run(context, { repo }: { repo: string }) {
-      const found = (await storedTemplates(context, repo)).map(read);
-      if (found.length === 0)
-        context.note('no templates: commit a file .cadre/templates/NAME.toml');
-      context.show(found, () => (found.length > 0 ? listText(found, context.layout) : ''));
-    },
-  }),
-  clientCommand({
-    name: 'show',
-    description: 'Show a template, and the session that cadre run --template would create',
-    parameters: [
-      '<template>  Name of the template',
-      '[variables...]  Values of variables as NAME=VALUE, which are replaced',
-      repository,
-      ...recordOptions,
-    ],
-    async run(context, name: string, words: readonly string[], { repo }: { repo: string }) {
-      const stored = await storedTemplate(context, repo, name);
-      const one = read(stored);
-      const { template } = one;
-      const filled = template && words.length > 0 ? fillTemplate(name, template, words) : template;
-      context.show({ ...one, template: filled }, () =>
-        [
-          ...textLines(stored.text, context.layout.columns),
-          '',
-          details({
-            ...stored,
-            text: undefined,
-            ...problemOf(one),
-            ...settingsOf(filled),
-          }).trimEnd(),
-          ...(filled && words.length > 0
-            ? ['', 'Prompt:', ...textLines(filled.prompt, context.layout.columns)]
-            : []),
-          '',
-        ].join('\n'),
-      );
-    },
-  }),
-]);
+export const templateCommands = commandGroup(
+  'templates',
+  'Show the prompt templates of a repository',
+  [
+    clientCommand({
+      name: 'list',
+      description: 'List the templates that are committed in .cadre/templates of a repository',
+      parameters: [repository, ...listOptions],
+      async run(context, { repo }: { repo: string }) {
+        const found = (await storedTemplates(context, repo)).map(read);
+        if (found.length === 0)
+          context.note('no templates: commit a file .cadre/templates/NAME.toml');
+        context.show(found, () => (found.length > 0 ? listText(found, context.layout) : ''));
+      },
+    }),
+    clientCommand({
+      name: 'show',
+      description: 'Show a template, and the session that cadre run --template would create',
+      parameters: [
+        '<template>  Name of the template',
+        '[variables...]  Values of variables as NAME=VALUE, which are replaced',
+        repository,
+        ...recordOptions,
+      ],
+      async run(context, name: string, words: readonly string[], { repo }: { repo: string }) {
+        const stored = await storedTemplate(context, repo, name);
+        const one = read(stored);
+        const { template } = one;
+        const filled =
+          template && words.length > 0 ? fillTemplate(name, template, words) : template;
+        context.show({ ...one, template: filled }, () =>
+          [
+            ...textLines(stored.text, context.layout.columns),
+            '',
+            details({
+              ...stored,
+              text: undefined,
+              ...problemOf(one),
+              ...settingsOf(filled),
+            }).trimEnd(),
+            ...(filled && words.length > 0
+              ? ['', 'Prompt:', ...textLines(filled.prompt, context.layout.columns)]
+              : []),
+            '',
+          ].join('\n'),
+        );
+      },
+    }),
+  ],
+);
 
 function problemOf({ problem }: ReadTemplate): object {
   return problem === null ? {} : { problem };

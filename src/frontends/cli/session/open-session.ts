@@ -37,7 +37,7 @@ export const openOptions = [
   '--model <model>  Model of the agent',
   '--effort <effort>  Reasoning effort of the model (list the levels with cadre providers models)',
   '--cwd <directory>  Working directory of the agent (default: current directory)',
-  `--permission-mode <mode>  Permission mode: which agent actions need your approval (${MODES}; default: from the configuration, or require_approval on a terminal)`,
+  `--permission-mode <mode>  Permission mode: which agent actions need your approval (modes: ${MODES}; without the option: from the configuration, or require_approval on a terminal)`,
   agentModeOption,
   '--title <title>  Title of the session (default: first line of the prompt)',
   '--worktree [name]  Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',

@@ -10,7 +10,7 @@ const FIRST_BYTE_MS = 3000;
 
 /** The argument and the option of what to say. */
 export const promptParameters = [
-  '[text...]  Text of the prompt (text from a pipe is appended; with - as the last word, all of stdin is read)',
+  '[text...]  Text of the prompt (input from a pipe is appended; - as the last word waits for the end of stdin)',
   repeatable(
     '--image <file>  Image file to send with the prompt (repeat the option for more images)',
   ),

@@ -14,7 +14,7 @@ export interface SandboxOptions {
 
 export const sandboxOptions = [
   {
-    line: '--sandbox [mode]  Run the agent and its processes in a sandbox: require, auto (only if this machine has one) or off (default: from the configuration; without a mode: require)',
+    line: '--sandbox [mode]  Run the agent and its processes in a sandbox: require, auto (only if this machine supports it) or off (default: from the configuration; without a mode: require)',
     choices: sandboxMode.options,
     preset: 'require',
   },
