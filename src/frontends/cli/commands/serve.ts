@@ -81,7 +81,6 @@ async function serve(io: CommandIo, options: ServeHereOptions): Promise<void> {
     await serveAndNotify(io, options, notifier);
   } catch (error) {
     await notifier?.failed((error as Error).message);
-    exitSoon(io, LINGER_MS);
     throw error;
   }
 }
@@ -143,16 +142,12 @@ async function serveAndNotify(
   } finally {
     // Also after an error: the server would run on, and no signal would end it.
     await (handsOver ? runtime.handOver() : runtime.stop(hurry.signal));
-    exitSoon(io, handsOver ? 0 : LINGER_MS);
+    // Before Node frees its memory it restores the default action of signals: one more Ctrl-C would kill a server that has
+    // stopped in order. This skips that step, once nothing else is left.
+    process.once('exit', () => process.exit());
+    // A NATS server that accepts connections and never answers leaves a socket open that cannot be closed: do not wait.
+    io.clock.after(handsOver ? 0 : LINGER_MS, () => process.exit());
   }
-}
-
-function exitSoon({ clock }: CommandIo, afterMs: number): void {
-  // Before Node frees its memory it restores the default action of signals: one more Ctrl-C would kill a server that has
-  // stopped in order. This skips that step, once nothing else is left.
-  process.once('exit', () => process.exit());
-  // A NATS server that accepts connections and never answers leaves a socket open that cannot be closed: do not wait.
-  clock.after(afterMs, () => process.exit());
 }
 
 function announce(
