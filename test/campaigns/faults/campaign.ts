@@ -28,7 +28,7 @@ import { makeActivities, type TurnActivity } from './activities.ts';
 import { HOOK_KINDS } from './activities/hooks.ts';
 
 const WHOLE_LOG_EVERY = 25;
-const INTEGRITY_EVERY = 5;
+const INTEGRITY_EVERY = 20;
 const FAILPOINT_PATIENCE_MS = 3000;
 const CLOSING_MS = 120_000;
 
