@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
 import { type Identity, identify } from '../../../src/core/children/identity.ts';
@@ -36,10 +37,20 @@ export class ServerRun {
     options: ServerOptions,
     { mayEnd }: { mayEnd: boolean },
   ): Promise<ServerRun> {
-    const late = pause(scaled(STARTED_MS), undefined, { ref: false }).then(() => {
-      throw new Error('the server neither started nor ended');
-    });
-    return new ServerRun(await Promise.race([startServer(directory, options), late]), { mayEnd });
+    let child: ChildProcess | undefined;
+    const started = startServer(directory, { ...options, onSpawn: (spawned) => (child = spawned) });
+    const over = new AbortController();
+    const late = pause(scaled(STARTED_MS), undefined, { ref: false, signal: over.signal }).then(
+      () => {
+        child?.kill('SIGKILL');
+        throw new Error('the server neither started nor ended');
+      },
+    );
+    try {
+      return new ServerRun(await Promise.race([started, late]), { mayEnd });
+    } finally {
+      over.abort();
+    }
   }
 
   /** Notes the keeper, so that the search for leftovers includes it. Returns its pid, or null if there is none. */
