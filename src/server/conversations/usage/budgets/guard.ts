@@ -102,8 +102,14 @@ export class BudgetGuard implements HoldSource {
   }
 
   holdsOf(rx: Reader, sessionId: string): Hold[] {
+    const { reached, damaged } = this.#holdsOver(rx, sessionId);
+    return [...reached, ...damaged];
+  }
+
+  /** Returns the holds of the budgets over a session that are used up, and of those whose rows are damaged. */
+  #holdsOver(rx: Reader, sessionId: string): { reached: Hold[]; damaged: Hold[] } {
     const { store, asking, clock } = this.#deps;
-    if (store.isEmpty(rx)) return [];
+    if (store.isEmpty(rx)) return { reached: [], damaged: [] };
     const { records, damaged } = store.over(rx, sessionId, this.#teamsOf(rx, sessionId));
     const reached = records
       .filter((budget) => budget.status !== 'open' && !isDayOver(budget, clock.now()))
@@ -114,18 +120,21 @@ export class BudgetGuard implements HoldSource {
         until: budget.day_ends_at,
       }));
     // The limit of a damaged budget is unknown, and may be used up: the safe side is to start no turn.
-    return [...reached, ...damaged.map(damagedHold)];
+    return { reached, damaged: damaged.map(damagedHold) };
   }
 
   /** Throws `budget_reached` if a budget lets no turn of a session begin, and `storage_damaged` if it is damaged. */
   assertFree(rx: Reader, sessionId: string): void {
-    const [hold] = this.holdsOf(rx, sessionId);
-    if (!hold) return;
-    if (hold.since === null) throw damagedError(hold.message);
-    throw new AppError(
-      'budget_reached',
-      `${hold.message}: accept the approval of the budget, set a new limit, or queue the turn`,
-    );
+    const {
+      reached: [usedUp],
+      damaged: [unreadable],
+    } = this.#holdsOver(rx, sessionId);
+    if (usedUp)
+      throw new AppError(
+        'budget_reached',
+        `${usedUp.message}: accept the approval of the budget, set a new limit, or queue the turn`,
+      );
+    if (unreadable) throw damagedError(unreadable.message);
   }
 
   answered(tx: Writer, approval: Approval): void {
@@ -295,9 +304,6 @@ export class BudgetGuard implements HoldSource {
 }
 
 function damagedHold(id: string): Hold {
-  const message = `the budget "${id}" cannot be read: ${RESTORE}`;
+  const message = `the budget "${id}" cannot be read: stop the server, and restore a copy of the data directory`;
   return { code: 'budget', message, since: null, until: null };
 }
-
-/** The remedy for a damaged budget. */
-const RESTORE = 'stop the server, and restore a copy of the data directory';
