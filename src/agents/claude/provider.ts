@@ -198,7 +198,7 @@ function attachClaude(
 const SCRATCH = ['todos', 'shell-snapshots', 'session-env', 'file-history'];
 
 function configDirectory(env: Readonly<Record<string, string>>, home = homeDirectory(env)): string {
-  return env.CLAUDE_CONFIG_DIR || path.join(home, '.claude');
+  return env.CLAUDE_CONFIG_DIR ?? path.join(home, '.claude');
 }
 
 const SUFFIX = '.jsonl';

@@ -231,9 +231,9 @@ const PINNED: Readonly<Record<string, string | null>> = {
   skills: null,
 };
 
-/** The directory in which codex keeps its state. It takes an empty CODEX_HOME as none. */
+/** The directory in which codex keeps its state. */
 function stateDirectory(env: Readonly<Record<string, string>>, home = homeDirectory(env)): string {
-  return env.CODEX_HOME || path.join(home, '.codex');
+  return env.CODEX_HOME ?? path.join(home, '.codex');
 }
 
 const OWN_HOME = { provider: 'codex', section: 'providers.codex' };
