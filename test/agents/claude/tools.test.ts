@@ -28,6 +28,12 @@ async function sendToTools(claude: RawClaude, name: string, message: Rpc): Promi
   return response.mcp_response;
 }
 
+function firstOf(agents: readonly RawClaude[]): RawClaude {
+  const [claude] = agents;
+  if (!claude) throw new Error('no claude was started');
+  return claude;
+}
+
 async function shakeHands(claude: RawClaude): Promise<void> {
   const params = {
     protocolVersion: '2025-06-18',
@@ -53,8 +59,7 @@ const freed = { gateway: { free: ['cadre_process_run'] } };
 test('Claude calls the tools of cadre over its control channel, as its own session.', async () => {
   const { firstTurn, agents } = await testRawClaude({}, freed);
   const { session } = await firstTurn('x');
-  const [claude] = agents;
-  if (!claude) throw new Error('no claude was started');
+  const claude = firstOf(agents);
   await shakeHands(claude);
   const listed = await sendToTools(claude, 'list', { id: 1, method: 'tools/list' });
   expect(JSON.stringify(listed)).toContain('cadre_process_run');
@@ -67,8 +72,7 @@ test('Claude calls the tools of cadre over its control channel, as its own sessi
 test('The tools of cadre answer without a handshake: an earlier server may have had it.', async () => {
   const { firstTurn, agents } = on({});
   await firstTurn('x');
-  const [claude] = agents;
-  if (!claude) throw new Error('no claude was started');
+  const claude = firstOf(agents);
   const params = { name: 'cadre_process_status', arguments: {} };
   const called = await sendToTools(claude, 'call', { id: 2, method: 'tools/call', params });
   expect(called).toMatchObject({ id: 2, result: { structuredContent: { ok: true } } });
@@ -77,8 +81,7 @@ test('The tools of cadre answer without a handshake: an earlier server may have 
 test('Two messages with one id that claude sends at once both get their own answer.', async () => {
   const { firstTurn, agents } = on({});
   await firstTurn('x');
-  const [claude] = agents;
-  if (!claude) throw new Error('no claude was started');
+  const claude = firstOf(agents);
   const params = { name: 'cadre_process_status', arguments: {} };
   const [called, listed] = await Promise.all([
     sendToTools(claude, 'call', { id: 2, method: 'tools/call', params }),
@@ -93,8 +96,7 @@ test('A tool call that claude cancels cancels its approval, and so does the end 
   const session = await open({ permission_mode: 'require_approval' });
   const turnId = await session.send('go');
   await until('the hands are shaken', () => agents[0]?.answerTo('ready') !== undefined);
-  const [claude] = agents;
-  if (!claude) throw new Error('no claude was started');
+  const claude = firstOf(agents);
   const ids = { session_id: session.id };
   const statuses = async () => {
     const all = await client.call(endpoints.listSessionApprovals, { params: ids });
