@@ -50,7 +50,7 @@ interface OwnTurn {
   error: TurnError | null;
   /** The id of the request that begins the turn, from then on until it is answered. */
   start: number | null;
-  /** Ends of turns that came before codex had named the turn. Their lines stay open, so another server reads them again. */
+  /** The `turn/completed` messages that came before the id of the turn. Their lines stay open, so that another server reads them. */
   readonly ends: { params: Params; hold: Disposable }[];
 }
 

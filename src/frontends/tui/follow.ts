@@ -35,7 +35,7 @@ export interface FollowOptions {
   take: (events: readonly RuntimeEventRecord[]) => void;
   /** Stays as it is after `signal` has aborted. */
   connection: Observable<Connection>;
-  /** Until its result is there, events wait for `take`, because a reader may read everything again after a gap. */
+  /** While it runs, `take` gets no events, because a reader may list everything again after a gap. */
   onGap?: (gap: StreamGap) => Promise<unknown> | void;
 }
 
@@ -89,7 +89,7 @@ async function followFrom(
     if (gaps === 0) flush();
   };
   const handleGap = (gap: StreamGap) => {
-    // They are older than the gap.
+    // The waiting events are older than the gap.
     flush();
     gaps += 1;
     handled = handled

@@ -17,7 +17,7 @@ interface Part {
   /** Events that wait for the next batch, or until the server was listed. */
   events: RuntimeEventRecord[];
   isListing: boolean;
-  /** How many listings were begun: only the last one counts. */
+  /** The number of listings that have begun. The results of all but the last one are dropped. */
   listings: number;
 }
 
@@ -106,7 +106,7 @@ export class JoinedOverview implements OverviewStore {
       };
       if (part.isListing) void this.#recall(part);
     } else {
-      // They are older than the listing, and than a gap.
+      // The waiting events are older than the listing.
       this.#flush();
       void this.#list(part);
     }
