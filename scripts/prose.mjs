@@ -15,12 +15,11 @@ const stored = 'scripts/prose-counts.json';
 /** Files of others, and decisions, which record the past. */
 const excluded = [
   /node_modules/,
-  /^docs\/decisions\//,
   /^test\/real-agents\/install\//,
   /^test\/campaigns\/api\/clients\//,
 ];
 
-const pages = files('{*,docs/*,{src,test,bench,scripts,examples}/**/*}.md');
+const pages = files('{*,docs/*,docs/{decisions,proof}/*,{src,test,bench,scripts,examples}/**/*}.md');
 const sources = files('{src,test,bench,scripts}/**/*.{ts,tsx,mjs,js}');
 const texts = [
   ...pages.flatMap((file) => textsOfMarkdown(file, readFileSync(file, 'utf8'))),
