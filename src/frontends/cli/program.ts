@@ -104,6 +104,10 @@ function inOneLine(text: string): string {
     .trim()
     .replaceAll('\n', ' ')
     .replace(/\.$/, '')
+    .replace(
+      /^option '.*?(--[\w-]+) \[(\w+)\]' argument '(.*)' is invalid\. (.*)$/s,
+      'invalid $1 "$3": $4 (to leave out the $2, write $1 at the end of the command)',
+    )
     .replace(/^option '.*?(--[\w-]+)[^']*' argument '(.*)' is invalid\. /s, 'invalid $1 "$2": ')
     .replace(
       /^command-argument value '(.*)' is invalid for argument '([^']*)'\. /s,

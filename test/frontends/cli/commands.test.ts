@@ -377,6 +377,14 @@ test('cadre status prints a few lines, and all fields with --json.', async () =>
   });
 });
 
+test('A prompt in place of the optional value of an option is refused with the way to leave the value out.', async () => {
+  const { code, stderr } = await runHere(testDirectory(), ['run', '--sandbox', 'fix the bug']);
+  expect([code, stderr]).toEqual([
+    2,
+    'cadre: invalid --sandbox "fix the bug": expected off, auto, require (to leave out the mode, write --sandbox at the end of the command): see cadre run --help\n',
+  ]);
+});
+
 test('An unknown option that means the time of a prompt is answered with the option for times.', async () => {
   const { code, stderr } = await runHere(testDirectory(), [
     'queue',

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
-import { unless } from '../../../core/lib/system-error.ts';
+import { codeOf, unless } from '../../../core/lib/system-error.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 const MAX_IMAGES = 8;
@@ -118,8 +118,15 @@ async function readImage(file: string): Promise<Buffer> {
     if (bytes === null) throw new ForeignFileError(`the file ${file} no longer exists`);
     return bytes;
   } catch (error) {
-    throw invalidError(`cannot read the image ${file}: ${(error as Error).message}`);
+    throw invalidError(`cannot read the image ${file}: ${reasonOf(error)}`);
   }
+}
+
+function reasonOf(error: unknown): string {
+  const code = codeOf(error);
+  if (['ENOENT', 'ENOTDIR'].includes(code)) return 'the file does not exist';
+  if (code === 'EACCES') return 'the user who runs the server has no permission to read the file';
+  return (error as Error).message;
 }
 
 export interface ImagesReport {

@@ -191,7 +191,9 @@ describe('an image of a turn', () => {
 
   it('An image is refused by name if its path is missing or not a file.', async () => {
     const missing = path.join(files.path, 'nowhere.png');
-    expect(await expectRefused({ type: 'image', path: missing })).toContain(missing);
+    expect(await expectRefused({ type: 'image', path: missing })).toContain(
+      `cannot read the image ${missing}: the file does not exist`,
+    );
     expect(await expectRefused({ type: 'image', path: files.path })).toContain(files.path);
     await expectRefused({ type: 'image', path: `${missing}\0.png` });
   });
