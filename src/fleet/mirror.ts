@@ -288,7 +288,7 @@ function emptiedText(seq: number, isSame: boolean): string {
 
 /** How a log gets an epoch of its own, with which it may continue in the fleet. */
 const NEW_LOG =
-  'stop this server, back up and restore its database to give the log a new epoch, and start the server: see "Restore a node from a backup" in docs/machines.md';
+  'stop this server, back up and restore its database to give the log a new epoch, and start the server: see "Restore a node from a backup" in docs/fleet.md';
 
 /** Throws Contradiction where the stream has events of this epoch that this log does not have. */
 function assertSameLog(log: MirroredLog, { seq, id }: MirroredMessage): void {
