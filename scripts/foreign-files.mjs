@@ -6,7 +6,7 @@ export const because =
   'an agent or a repository can create a FIFO, a device or a link at this path, which blocks or misleads the reader: use readForeignFile or openForeignFile of src/core/lib/foreign-file.ts';
 
 /** Folders, or files, of src; `agents/*` has the files of that folder, and none of its folders. */
-export const rooms = [
+export const folders = [
   'agents/*',
   'agents/acp',
   'agents/claude',
@@ -89,7 +89,7 @@ export const synchronous = {
     'it writes files of its own in the data directory, which have to be there when it returns',
   'core/lib/self': 'it reads the files that the program consists of, at its start',
   'server/work/processes/log-file': 'it makes its own directory once',
-  'server/maintenance/retention/budget': 'it asks for the room of the data directory',
+  'server/maintenance/retention/budget': 'it reads how much space the data directory takes',
   'server/runtime/search': 'it looks for the index in the data directory, at the start',
   'server/runtime/try-agents': 'it makes a directory of its own, in a command',
   'server/conversations/search/index-file': 'it looks at files of its own in the data directory',

@@ -1,12 +1,12 @@
-// The import map as data: which house of src may import which, and which folders may import each library.
+// The import map as data: which top-level folder of src may import which, and which folders may import each library.
 // The lint rule `cadre/import-map` (scripts/lint/plugin.js) reads it and prints the reason.
 //
 // A module is a path under src without its extension: a folder, or one file of it. `may` allows any import, `types` only
 // `import type`, `lazily` only `import()` and `import type`. If `only` is there, it lists all packages and node modules
 // that are allowed.
 
-/** The houses: what each may import of the others. Imports go down; those that go up are in `upward`. */
-export const houses = {
+/** The top-level folders: what each may import of the others. Imports go down; those that go up are in `upward`. */
+export const topFolders = {
   api: {
     may: [],
     only: ['zod'],
@@ -128,18 +128,18 @@ export const upward = [
 ];
 
 /**
- * Rules inside the houses, the most specific of a file first. `may`, `types` and `lazily` are about rooms of the same
- * house; a room without a row may import all of its house. `beyond` replaces the line of the house.
+ * Rules inside the top-level folders, the most specific of a file first. `may`, `types` and `lazily` are about folders of
+ * the same top-level folder; a folder without a row may import all of it. `outside` replaces the row of the top-level folder.
  */
-export const rooms = {
+export const folders = {
   'core/lib': {
     may: [],
-    beyond: { may: [] },
+    outside: { may: [] },
     because: 'lib does not depend on the domain, so that every folder can use it',
   },
   'core/store': {
     may: ['core/lib'],
-    beyond: { may: ['api/errors'] },
+    outside: { may: ['api/errors'] },
     because:
       'store commits rows and does not depend on the domain: each domain folder has its own SQL',
   },
@@ -171,7 +171,7 @@ export const rooms = {
   },
   'core/config': {
     may: ['core/children/identity', 'core/lib'],
-    beyond: {
+    outside: {
       may: [
         'api/errors',
         'api/tool-names',
@@ -191,22 +191,22 @@ export const rooms = {
   },
   'agents/acp/catalogue-entry': {
     may: [],
-    beyond: { may: [] },
+    outside: { may: [] },
     because: 'a catalogue entry is data: the command line reads it without the adapter',
   },
   'agents/acp/catalogue': {
     may: ['agents/acp/catalogue-entry', 'agents/model-hosts'],
-    beyond: { may: [] },
+    outside: { may: [] },
     because: 'the agent catalogue is data: the command line reads it without the adapter',
   },
   'agents/demo/state-directory': {
     may: [],
-    beyond: { may: [] },
+    outside: { may: [] },
     because: 'a server starts with this directory, and loads no code of the demo agent',
   },
   'agents/demo': {
     may: [],
-    beyond: { may: ['core/lib'] },
+    outside: { may: ['core/lib'] },
     because:
       'the demo agent represents an external program: it uses ACP and does not depend on the domain',
   },
@@ -303,7 +303,7 @@ export const rooms = {
   },
   'server/conversations': {
     may: [],
-    beyond: {
+    outside: {
       may: [
         'agents/provider',
         'agents/conversations',
@@ -386,7 +386,7 @@ export const rooms = {
 
   'server/http': {
     may: ['server/conversations', 'server/work', 'server/teams', 'server/maintenance/diagnostics'],
-    beyond: {
+    outside: {
       may: [
         'core/access',
         'core/store/idempotency-store',
@@ -409,13 +409,13 @@ export const rooms = {
       'server/http',
     ],
     lazily: ['server/hooks'],
-    beyond: { may: ['agents', 'core', 'api'] },
+    outside: { may: ['agents', 'core', 'api'] },
     because: 'runtime is the composition root of the server; front ends reach the server by HTTP',
   },
 
   'client/public': {
     may: ['client'],
-    beyond: {
+    outside: {
       may: [
         'core/config/paths',
         'core/config/registration',
@@ -431,29 +431,29 @@ export const rooms = {
 
   'frontends/terminal': {
     may: [],
-    beyond: { may: ['core/lib', 'api/errors'], types: ['api'] },
+    outside: { may: ['core/lib', 'api/errors'], types: ['api'] },
     because:
       'terminal turns values into lines of text for the command line and the screen: it reads and writes nothing',
   },
   'frontends/service': {
     may: [],
-    beyond: { may: ['core/children/notify', 'core/lib', 'api/errors'] },
+    outside: { may: ['core/children/notify', 'core/lib', 'api/errors'] },
     because:
       'service writes the files and messages for a service manager: it does not depend on the server',
   },
   'frontends/tui': {
     may: ['frontends/terminal'],
-    beyond: { may: ['client', 'core/lib', 'api'] },
+    outside: { may: ['client', 'core/lib', 'api'] },
     because: 'the screen shows only data that the client reads, so that it works with any server',
   },
   'frontends/editor': {
     may: [],
-    beyond: { may: ['client', 'core/lib', 'api'] },
+    outside: { may: ['client', 'core/lib', 'api'] },
     because: 'the ACP agent for editors is a client of the server: it uses the HTTP interface only',
   },
   'frontends/sidecar': {
     may: [],
-    beyond: { may: ['client', 'core/lib', 'api'] },
+    outside: { may: ['client', 'core/lib', 'api'] },
     because:
       'every provider session starts a sidecar, which must start fast: it does not load fastify, ink or sql.js',
   },
@@ -465,20 +465,20 @@ export const rooms = {
 
   'bundles/choose': {
     may: [],
-    beyond: { may: [] },
+    outside: { may: [] },
     because: 'the bundle is chosen before anything is loaded',
   },
   'bundles/load': {
     may: [],
     types: ['bundles/choose'],
-    beyond: { may: [] },
+    outside: { may: [] },
     because: 'every command waits until the bundle loader is loaded',
   },
 };
 
 // The folders that may import each library: `*` in `in` means all. A trailing * in the name of a library matches the
 // rest of the name. A package without a line here is refused.
-export const doors = {
+export const libraries = {
   zod: { in: ['*'], because: 'every folder describes values by schemas' },
   '#generated': {
     in: ['client/public'],

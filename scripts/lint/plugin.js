@@ -6,7 +6,7 @@ import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as foreign from '../foreign-files.mjs';
 import { nameCheck, readGlossary } from '../glossary.ts';
-import { doors, houses, rooms, upward } from '../import-map.mjs';
+import { folders, libraries, topFolders, upward } from '../import-map.mjs';
 import * as testClocks from '../test-clocks.mjs';
 import { exceptions } from '../vocabulary.ts';
 
@@ -16,7 +16,7 @@ const table = 'scripts/import-map.mjs';
 const importMap = {
   create(context) {
     const file = place(context.filename);
-    const from = houseOf(file);
+    const from = topFolderOf(file);
     const check = (node, specifier, kind) => {
       const message = refuse({ file, from, specifier, kind, filename: context.filename });
       if (message) context.report({ node, message });
@@ -87,36 +87,38 @@ function refusePlace(file, target, kind) {
   return `src/${file} may not import src/${target}: ${because}. ${name} may import ${list([...may, ...types, ...lazily])} (${table})`;
 }
 
-/** The imports that a file may take from the house of `target`, and the reason. All imports if `allowed` is null. */
+/** The imports that a file may take from the top-level folder of `target`, and the reason. All imports if `allowed` is null. */
 function rulesOf(file, target) {
-  const house = houseOf(file);
-  const rows = Object.entries(rooms).filter(([name]) => within(file, [name]));
-  if (houseOf(target) === house) {
+  const own = topFolderOf(file);
+  const rows = Object.entries(folders).filter(([name]) => within(file, [name]));
+  if (topFolderOf(target) === own) {
     const [[name, row] = []] = rows;
     const isHome = !row || within(target, [name]);
     return { allowed: isHome ? null : row, name, because: row?.because };
   }
-  const [name, row] = rows.find(([, { beyond }]) => beyond) ?? [];
+  const [name, row] = rows.find(([, { outside }]) => outside) ?? [];
   return row
-    ? { allowed: row.beyond, name, because: row.because }
-    : { allowed: houses[house], name: house, because: houses[house].because };
+    ? { allowed: row.outside, name, because: row.because }
+    : { allowed: topFolders[own], name: own, because: topFolders[own].because };
 }
 
 function refuseLibrary(file, from, library) {
-  const { only, because } = houses[from];
+  const { only, because } = topFolders[from];
   if (only && !only.includes(library))
     return `src/${from} may not import ${library}: ${because} (${table})`;
-  const door =
-    doors[library] ??
-    doors[
-      Object.keys(doors).find((key) => key.endsWith('*') && library.startsWith(key.slice(0, -1)))
+  const rule =
+    libraries[library] ??
+    libraries[
+      Object.keys(libraries).find(
+        (key) => key.endsWith('*') && library.startsWith(key.slice(0, -1)),
+      )
     ];
-  if (!door)
+  if (!rule)
     return library.startsWith('node:')
       ? undefined
       : `${library} is not in ${table}: add the folders that may import it and the reason`;
-  if (door.in.includes('*') || within(file, door.in)) return undefined;
-  return `${library} may only be imported by ${door.in.map((name) => `src/${name}`).join(' and ')}: ${door.because} (${table})`;
+  if (rule.in.includes('*') || within(file, rule.in)) return undefined;
+  return `${library} may only be imported by ${rule.in.map((name) => `src/${name}`).join(' and ')}: ${rule.because} (${table})`;
 }
 
 const FS = new Set(['fs', 'node:fs', 'fs/promises', 'node:fs/promises']);
@@ -125,7 +127,7 @@ const FS = new Set(['fs', 'node:fs', 'fs/promises', 'node:fs/promises']);
 const foreignFiles = {
   create(context) {
     const file = place(context.filename);
-    const isForeign = within(file, foreign.rooms);
+    const isForeign = within(file, foreign.folders);
     const isServed =
       within(file, foreign.served) && !within(file, Object.keys(foreign.synchronous));
     if (!isForeign && !isServed) return {};
@@ -433,7 +435,7 @@ function place(path) {
     .replace(/\.(?:[cm]?[jt]sx?|json)$/, '');
 }
 
-const houseOf = (file) => Object.keys(houses).find((name) => within(file, [name]));
+const topFolderOf = (file) => Object.keys(topFolders).find((name) => within(file, [name]));
 /** `a/b` has the file of that name and all files below that folder; `a/*` has the files of the folder `a` alone. */
 const within = (file, names) =>
   names.some((name) =>
