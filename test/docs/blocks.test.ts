@@ -76,6 +76,12 @@ describe.each(allPages())('the page %s', (page) => {
   });
 });
 
+test.each(['docs', 'docs/decisions'])('The index of %s lists each of its pages once.', (folder) => {
+  const listed = linksOf(`${folder}/README.md`).filter((link) => /^[\w-]+\.md$/.test(link));
+  const pages = fs.readdirSync(path.join(root, folder)).filter((name) => name.endsWith('.md'));
+  expect(listed.toSorted()).toEqual(pages.filter((name) => name !== 'README.md').toSorted());
+});
+
 function place({ page, line }: { page: string; line: number }): string {
   return `${page}:${line}`;
 }

@@ -29,13 +29,14 @@ const root = path.join(import.meta.dirname, '../..');
 
 /** The pages that people read: each block is run, or says why not. */
 export function pages(): string[] {
-  const read = documents().filter((name) => !SHOWS_NO_COMMAND.has(name));
+  const read = documents('docs').filter((name) => !SHOWS_NO_COMMAND.has(name));
   return ['README.md', 'SECURITY.md', ...read];
 }
 
 /** All that has links and names commands. */
 export function allPages(): string[] {
-  return ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...documents()];
+  const records = ['docs/decisions', 'docs/proof'].flatMap(documents);
+  return ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...documents('docs'), ...records];
 }
 
 /** A map of the sources, generated pages, and a page whose examples have tests of their own. */
@@ -52,9 +53,9 @@ const SHOWS_NO_COMMAND = new Set(
   ].map((name) => `docs/${name}.md`),
 );
 
-function documents(): string[] {
-  const names = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
-  return names.map((name) => `docs/${name}`).toSorted();
+function documents(folder: string): string[] {
+  const names = fs.readdirSync(path.join(root, folder)).filter((name) => name.endsWith('.md'));
+  return names.map((name) => `${folder}/${name}`).toSorted();
 }
 
 /** The fenced blocks of a page, in their order. */
