@@ -44,7 +44,7 @@ export class AuthHook {
    */
   async authenticate(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { access } = this.#deps;
-    const holder = holderOfInternalRequest();
+    const holder = holderOfInternalRequest(request.raw);
     if (holder) return this.#authenticateAs(holder, request);
     const asked = accessOf(request);
     if (asked === 'link') {

@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { TokenHolder } from '../../core/access/tokens.ts';
 
@@ -20,12 +22,13 @@ export interface InternalResponse {
   text: string;
 }
 
-/** The holder of the request that is being routed; requests from the network have none, whatever they send. */
+/** The holder of the internal request that is being routed, and of everything that the request has started. */
 const holders = new AsyncLocalStorage<TokenHolder>();
 
-/** Returns the token holder of an internal request; undefined for a request from the network. */
-export function holderOfInternalRequest(): TokenHolder | undefined {
-  return holders.getStore();
+/** Returns the token holder of an internal request; undefined for a request from the network, whatever it sends. */
+export function holderOfInternalRequest({ socket }: IncomingMessage): TokenHolder | undefined {
+  // The network of a sandbox that an internal request has started serves its connections in the context of that request.
+  return socket instanceof Socket ? undefined : holders.getStore();
 }
 
 /**
