@@ -155,6 +155,15 @@ test('A run ends with 130 on SIGINT, and the turn is interrupted.', async () => 
   expect(session?.status).toBe('ready');
 });
 
+test('A run that was interrupted before its turn was sent interrupts the turn.', async () => {
+  const server = await testDemo();
+  const interrupted = AbortSignal.abort(130);
+  const ran = await cadreOn(server)(['run', 'say soon; silent'], { interrupted });
+  expect(ran.code).toBe(130);
+  const [session] = await server.client.call(endpoints.listSessions, {});
+  expect(session).toMatchObject({ status: 'ready', last_turn_status: 'interrupted' });
+});
+
 const piped = async ({ directory }: { directory: string }, line: string) => {
   const ended = await shell(
     directory,

@@ -31,6 +31,8 @@ export interface RunOptions {
   isTerminal?: boolean;
   /** The width of the terminal in columns; absent if stdout is not a terminal. */
   columns?: number;
+  /** The signal that aborts on SIGINT and SIGTERM. */
+  interrupted?: AbortSignal;
 }
 
 /** A running command. */
@@ -138,8 +140,9 @@ export function runCadre(
 export async function runHere(
   directory: string,
   args: readonly string[],
-  { env = {}, stdin = '', cwd = directory, isTerminal = false, columns }: RunOptions = {},
+  options: RunOptions = {},
 ): Promise<Ended> {
+  const { env = {}, stdin = '', cwd = directory, isTerminal = false, columns } = options;
   const [stdout, stderr] = [new Written(), new Written()];
   const typed = Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]);
   const code = await runIn(
@@ -150,7 +153,7 @@ export async function runHere(
       env: environment(directory, env),
       cwd: () => cwd,
       clock: systemClock,
-      interrupted: () => never,
+      interrupted: () => options.interrupted ?? never,
     },
     commands,
     args,

@@ -61,7 +61,9 @@ export async function followTurn(
     io.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
     void followed.interrupt(client);
   };
-  signal.addEventListener('abort', interrupt, { once: true });
+  // The signal may have come while the session was created.
+  if (signal.aborted) interrupt();
+  else signal.addEventListener('abort', interrupt, { once: true });
   const exit = (code: number) => {
     signal.removeEventListener('abort', interrupt);
     io.exit(code);
