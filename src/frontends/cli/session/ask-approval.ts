@@ -142,7 +142,7 @@ export class ApprovalAsker {
       if (!(error instanceof AppError)) throw error;
       io.stderr.write(`cadre: ${error.message}\n`);
       // It still waits, and is asked again once the server is back.
-      if (error.code === 'unreachable') this.#taken.delete(approval.id);
+      if (['unreachable', 'shutting_down'].includes(error.code)) this.#taken.delete(approval.id);
     } finally {
       this.#shown = null;
     }
