@@ -1,4 +1,5 @@
 import type { Approval, Question } from '../../../api/approvals.ts';
+import { ownEntry } from '../../../core/lib/own-entry.ts';
 import { revealed } from '../../../core/lib/plain.ts';
 import { wrapped } from '../../terminal/width.ts';
 import type { Answer, AskingMore } from './ask-approval.ts';
@@ -46,8 +47,9 @@ async function askOne(
     output.write(`${line}\n`);
   for (;;) {
     const line = await readLine(terminal, `${howToAnswer(question)}: `, signal);
-    const way = line === null ? 'leave' : ways[line.trim().toLowerCase()];
-    if (line === null || way) return way ?? 'leave';
+    if (line === null) return 'leave';
+    const way = ownEntry(ways, line.trim().toLowerCase());
+    if (way) return way;
     const read = readAnswer(line, question);
     if (Array.isArray(read)) return read;
     output.write(`${read}\n`);
