@@ -13,27 +13,31 @@ export async function ownerOf(
   known: (name: string) => Promise<ServerSnapshot | null>,
 ): Promise<ServerEntry> {
   const found = await Promise.all(entries.map((entry) => has(entry, id)));
-  const owner = entries[found.indexOf('yes')];
+  const owner = entries[found.indexOf(true)];
   if (owner) return owner;
-  const away = entries.filter((_, i) => found[i] === 'unknown');
+  const away = entries.flatMap(({ name }, i) => {
+    const why = found[i];
+    return typeof why === 'string' ? [{ name, why }] : [];
+  });
   if (away.length === 0) throw notFoundError(`no server has a record with the id "${id}"`);
   const lists = await Promise.all(away.map(({ name }) => known(name)));
   const last = away[lists.findIndex((one) => one !== null && idsIn(one).includes(id))];
   const asked = last ? [last] : away;
   const others =
     last || away.length === entries.length ? '' : `; "${id}" not found on any other server`;
-  throw unreachableError(`${asked.map(({ detail }) => detail).join('; ')}${others}`);
+  throw unreachableError(`${asked.map(({ why }) => why).join('; ')}${others}`);
 }
 
-/** Whether a server has the record with an id; `unknown` where it cannot be asked. */
-async function has({ client }: ServerEntry, id: string): Promise<'yes' | 'no' | 'unknown'> {
-  if (!client) return 'unknown';
+/** Whether a server has the record with an id; a text with the reason where the server does not say. */
+async function has({ name, client, detail }: ServerEntry, id: string): Promise<boolean | string> {
+  if (!client) return detail ?? `server ${name} is unreachable`;
   try {
     await lookUp(client, id);
-    return 'yes';
+    return true;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return error.code === 'unreachable' ? 'unknown' : 'no';
+    if (error.code === 'not_found') return false;
+    return error.code === 'unreachable' ? error.message : `${name}: ${error.message}`;
   }
 }
 
