@@ -20,7 +20,9 @@ export function watchEventLoop(clock: Clock): Disposable & {
     delayMicroseconds() {
       if (!histogram || histogram.count === 0) return spreadOf(createHistogram());
       const { count, mean, p50, p99, max } = spreadOf(histogram);
-      const micros = (nanoseconds: number) => Math.round(nanoseconds / 1000);
+      // A sample is the time between two timers, which includes the interval of the timers.
+      const micros = (nanoseconds: number) =>
+        Math.max(0, Math.round(nanoseconds / 1000) - RESOLUTION_MS * 1000);
       return { count, mean: micros(mean), p50: micros(p50), p99: micros(p99), max: micros(max) };
     },
     [Symbol.dispose]() {
