@@ -46,6 +46,8 @@ export interface Call<E> {
   isHead: boolean;
   /** Aborts when the client disconnects before the response was sent; it may have aborted already. */
   disconnected: AbortSignal;
+  /** Aborts when the server stops: a handler then waits for nothing more. */
+  ending: AbortSignal;
   /**
    * Responds with a stream of frames, until they end, the client disconnects or its token is no longer valid. Throws
    * `too_many` if no further stream may be open.
@@ -165,6 +167,7 @@ function callReader<E extends Endpoint>(
     setHeader: (name, value) => void reply.header(name, value),
     isHead: request.method === 'HEAD',
     disconnected: request.over,
+    ending: streams.ending,
     stream: (frames, headers = {}) => {
       const holder = request.bearer;
       // Agents' tokens are valid for tools only, and tools do not stream.

@@ -14,7 +14,7 @@ const STALLED_MS = 10 * 60_000;
 /** The time limit for a stream that is being ended to send its remaining data, in milliseconds. */
 const LAST_WORDS_MS = 2000;
 
-/** Batches of frames, in order. `signal` aborts when the client no longer reads, `ending` when the server stops. */
+/** Batches of frames, in order. `signal` aborts when nobody reads any more, `ending` when the server stops. */
 export type Frames = (signal: AbortSignal, ending: AbortSignal) => AsyncIterable<Buffer | string>;
 
 /** A request whose response is a stream of frames. */
@@ -43,6 +43,11 @@ export class EventStreams {
   constructor(deps: EventStreamsDependencies) {
     this.#deps = deps;
     this.#limits = new StreamLimits(deps.limits);
+  }
+
+  /** Aborts when the server stops, after its processes have ended or were left to the next server. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** Throws `too_many` if the holder of a token may not open another stream. */
@@ -115,6 +120,7 @@ export class EventStreams {
     } finally {
       disconnected.removeEventListener('abort', end);
       holder.ended.removeEventListener('abort', end);
+      end();
     }
     await this.#close(response, disconnected, holder.ended.aborted ? LAST_WORDS_MS : STALLED_MS);
   }

@@ -29,30 +29,29 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
     process_id: params.process_id,
     bytes: await processes.write(params.process_id, query.session_id, body),
   }));
-  mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, disconnected }) => {
+  mount(endpoints.waitForProcess, async ({ params, query, bearer, isHead, ...call }) => {
     if (bearer?.scope === 'read' && query.for.startsWith('port:')) {
       throw new AppError(
         'forbidden_scope',
         'a read token cannot wait for a port, because the server opens a connection to that port: use a token with the scope admin',
       );
     }
-    if (!isHead) return processes.wait(params.process_id, query, disconnected);
+    // A process that outlives the server does not end before the server stops.
+    const over = AbortSignal.any([call.disconnected, call.ending]);
+    if (!isHead) return processes.wait(params.process_id, query, over);
     return { process: await processes.get(params.process_id, query.session_id), matched: false };
   });
   mount(endpoints.getProcessDiagnostics, () => processes.diagnostics());
   mount(endpoints.streamProcessLogs, async ({ params, query, header, stream }) => {
     const from = startingPoint(query.from_byte, header('last-event-id'));
     const { process_id } = await processes.get(params.process_id, query.session_id);
-    // When the server stops, processes end before streams do, so this stream ends by itself.
-    return stream(async function* (signal) {
-      for await (const { next, ...piece } of processes.followOutput(
-        process_id,
-        query.stream,
-        from,
-        signal,
-      ))
+    return stream(async function* (signal, ending) {
+      const followed = { stream: query.stream, from, signal, ending };
+      for await (const { next, ...piece } of processes.followOutput(process_id, followed))
         yield `id: ${next}\nevent: log\ndata: ${JSON.stringify(piece)}\n\n`;
-      if (!signal.aborted) yield 'event: end\ndata: {}\n\n';
+      // A process that outlives the server has not ended.
+      const isOver = async () => (await processes.get(process_id)).ended_at !== null;
+      if (!signal.aborted && (await isOver())) yield 'event: end\ndata: {}\n\n';
     });
   });
 }

@@ -271,12 +271,18 @@ export class ProcessService {
     return { process_id, stdout, stderr };
   }
 
-  /** Yields the output of a process from byte `from` on, until the process has ended and all of it was yielded. */
+  /**
+   * Yields the output of a process from byte `from` on, until the process has ended and all of it was yielded. Once `ending`
+   * aborts, yields only the stored output.
+   */
   async *followOutput(
     id: string,
-    stream: StreamName,
-    from: number,
-    signal: AbortSignal,
+    {
+      stream,
+      from,
+      signal,
+      ending,
+    }: { stream: StreamName; from: number; signal: AbortSignal; ending: AbortSignal },
   ): AsyncGenerator<{ offset: number; text: string; next: number }, void> {
     const file = this.#deps.runner.logPath(id, stream);
     let next = from;
@@ -285,6 +291,7 @@ export class ProcessService {
     using _listening = this.#deps.runner.listen(id, wake);
     void this.#deps.runner.done(id).then(wake);
     signal.addEventListener('abort', wake, { once: true });
+    ending.addEventListener('abort', wake, { once: true, signal });
     for (;;) {
       changed = Promise.withResolvers<void>();
       // Clients take the end of a stream for the end of the process, so the end has to be on disk.
@@ -299,7 +306,7 @@ export class ProcessService {
         yield piece;
         continue;
       }
-      if (isOver) return;
+      if (isOver || ending.aborted) return;
       await changed.promise;
     }
   }

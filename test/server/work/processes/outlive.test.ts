@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Process } from '../../../../src/api/processes.ts';
+import { framesOf, isRestart } from '../../../../src/client/frames.ts';
 import { signal } from '../../../../src/core/children/identity.ts';
 import { expectError } from '../../../support/an-error.ts';
 import { startCadre } from '../../../support/cli/cadre.ts';
@@ -112,6 +113,29 @@ test('A process that exits while no server runs has its output, its exit code an
     expect(await ended(second, begun)).toMatchObject({ status: 'failed', exit_code: 3 });
     expect(await stdout(second, begun)).toBe('last words\n');
     await expectEventually(async () => (await get(second, begun)).notice).toBe('delivered');
+  }));
+
+test('A hand-over ends waits and log streams of a process that continues, and reports no end of the process.', () =>
+  withServers(async (start) => {
+    const first = await start();
+    const begun = await run(first, 'echo one; sleep 600', outlive);
+    await printed(first, begun, 'one');
+    const params = { process_id: begun.process_id };
+    const input = { params, query: { stream: 'stdout' as const } };
+    const frames = framesOf(await first.client.open(endpoints.streamProcessLogs, input));
+    const seen: (string | undefined)[] = [];
+    const follow = async () => {
+      for await (const { event } of frames) seen.push(event);
+    };
+    const lost = follow().catch((error: unknown) => error);
+    await expectEventually(() => seen).toEqual(['log']);
+    const waited = first.client.call(endpoints.waitForProcess, { params });
+    await get(first, begun);
+    await first.end('SIGUSR2');
+    expect(await waited).toMatchObject({ matched: false, process: { status: 'running' } });
+    expect(isRestart((await lost) as Error)).toBe(true);
+    expect(seen).toEqual(['log']);
+    expect(await get(await start(), begun)).toMatchObject({ status: 'running' });
   }));
 
 test('A process without outlive ends with the server that was killed, also beside one that continues.', () =>
