@@ -137,18 +137,19 @@ async function install(
   const permission_mode =
     session_id === null ? (permissionMode ?? (await askedMode(io, name))) : null;
   const start = await serverStart(name, directory, io.env);
+  const own = await (session_id === null ? client.first() : client.clientOf(session_id));
+  const url = await addressFor(own, directory);
   const before = readCaller(directory, name);
-  const { id, secret } = await client.call(endpoints.createToken, {
+  const { id, secret } = await own.call(endpoints.createToken, {
     body: { name: `${name} on this machine`, scope: 'tools', permission_mode },
   });
-  const url = await addressFor(client, directory);
   try {
     writeCaller(directory, { name, token_id: id, token: secret, session_id, url });
     await addEntry(agent, start, io.env);
   } catch (error) {
     if (before) writeCaller(directory, before);
     else removeCaller(directory, name);
-    await revoke(client, id);
+    await revoke(own, id);
     throw error;
   }
   if (before) await revoke(client, before.token_id);
@@ -188,8 +189,13 @@ async function serverStart(name: string, directory: string, env: NodeJS.ProcessE
   return { command, args: [...args, '--data-dir', directory, 'mcp', 'serve', '--caller', name] };
 }
 
-/** The address to keep: none for the server of this data directory, which may get another address. */
+/**
+ * The address to keep: none for the server of this data directory, which may get another address. Throws `usage` for the
+ * nodes of a fleet, which agents cannot reach.
+ */
 async function addressFor({ url }: Client, directory: string): Promise<string | null> {
+  if (!URL.canParse(url))
+    throw usageError(`cannot install the tools for ${url}: choose one server with --url`);
   const { findRegistration } = await import('../../../core/config/registration.ts');
   const registered = findRegistration(directory)?.server.url;
   return registered !== undefined && new URL(registered).origin === new URL(url).origin
