@@ -171,7 +171,8 @@ function terminalOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** The program writes the login into the home of the agent, which is on the machine of the server. */
 function assertLocal({ url }: Client): void {
-  const { hostname } = new URL(url);
+  // The address of a fleet is not a URL.
+  const hostname = URL.canParse(url) ? new URL(url).hostname : url;
   if (['127.0.0.1', 'localhost', '[::1]'].includes(hostname)) return;
   throw usageError(
     `this login method needs a terminal on the machine of the server (${hostname}): run cadre providers login on that machine`,
