@@ -131,7 +131,7 @@ function getFrom(clients: readonly HttpClient[], signal: AbortSignal): Get {
   };
 }
 
-const LISTS = /^\/v1\/(sessions|processes|approvals|worktrees|teams)\?/;
+const LISTS = /^\/v1\/(sessions|processes|approvals|worktrees|teams|queue|races|budgets)\?/;
 
 /** The templates in the checkout of a directory: a server would have to read the commit, which takes too long. */
 function templateNames(directory: string): Offer[] {
