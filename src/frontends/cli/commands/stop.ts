@@ -83,6 +83,8 @@ async function stopServer(
     noted(() => allowStart(directory));
     throw otherUser(pid);
   }
+  // The manager may fail before the last line waits for it.
+  stopping?.catch(() => undefined);
   if (!isNow) await stopping;
   // At the second signal the server waits for nothing; signals that arrive together count as one.
   await untilEnded(io, found.server, () => isNow && signal(pid, 'SIGTERM'));
