@@ -87,7 +87,7 @@ export const mcpAgents: readonly McpAgent[] = [
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
     files: (env) => [
-      path.join(env.GEMINI_CLI_HOME ?? homeDirectory(env), '.gemini', 'settings.json'),
+      path.join(env.GEMINI_CLI_HOME || homeDirectory(env), '.gemini', 'settings.json'),
     ],
     has: (text) => valueAt(text, ['mcpServers', SERVER]) !== undefined,
   },
