@@ -45,11 +45,10 @@ export async function* streamLogs(
       const input = { params, query: { stream, from_byte: from } };
       const response = await own.open(endpoints.streamProcessLogs, input, signal);
       onConnection?.(false);
-      for await (const { id, event, data } of framesOf(response)) {
-        if (event === 'end') return;
-        const { text } = pieceIn(data);
-        from = Number(id);
-        if (!Number.isSafeInteger(from)) throw unreachableError(UNREADABLE);
+      for await (const frame of framesOf(response)) {
+        if (frame.event === 'end') return;
+        const { text, next } = pieceIn(frame);
+        from = next;
         yield text;
       }
     } catch (error) {
@@ -63,25 +62,38 @@ export async function* streamLogs(
 
 /**
  * The output of a process on one stream from the byte `from` up to the byte `to`, and the position where it begins: a
- * later one than `from` where the bytes there are gone. Reads no more than that.
+ * later one than `from` where the bytes there are gone. `bytes`: how many of these bytes are left. The text may be longer,
+ * because it has a character of three bytes for each byte that is not UTF-8.
  */
 export async function readLogs(
   source: LogSource & { to: number },
-): Promise<{ from: number; text: string }> {
+): Promise<{ from: number; bytes: number; text: string }> {
   const { client, processId, to } = source;
   const own = await client.clientOf(processId);
   let from: number | null = null;
-  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const texts: string[] = [];
   const piecesOf = own.streamEvents ? pagedLogs : streamedLogs;
   // The end of this loop closes the connection.
-  for await (const { offset, text } of piecesOf({ ...source, client: own })) {
+  for await (const piece of piecesOf({ ...source, client: own })) {
+    const { offset, next } = piece;
     if (offset >= to) break;
     from ??= offset;
-    const bytes = Buffer.from(text);
-    pieces.push(bytes.subarray(0, to - offset));
-    if (offset + bytes.length >= to) break;
+    bytes += Math.min(next, to) - offset;
+    texts.push(next <= to ? piece.text : await beginOf(piece, { ...source, client: own }));
+    if (next >= to) break;
   }
-  return { from: from ?? to, text: Buffer.concat(pieces).toString('utf8') };
+  return { from: from ?? to, bytes, text: texts.join('') };
+}
+
+/** The text of a piece up to the byte `to`. */
+async function beginOf(
+  { offset }: LogPiece,
+  { client, processId, stream, to, signal }: LogSource & { to: number },
+): Promise<string> {
+  const query = { stream, from_byte: offset, max_bytes: to - offset };
+  const input = { params: { process_id: processId }, query };
+  return (await client.call(endpoints.getProcessLogs, input, signal))[stream]?.content ?? '';
 }
 
 /** The same as pieces, over one connection. */
@@ -94,16 +106,18 @@ async function* streamedLogs({
 }: LogSource): AsyncGenerator<LogPiece, void> {
   const input = { params: { process_id: processId }, query: { stream, from_byte: from } };
   const response = await client.open(endpoints.streamProcessLogs, input, signal);
-  for await (const { event, data } of framesOf(response)) {
-    if (event === 'end') return;
-    yield pieceIn(data);
+  for await (const frame of framesOf(response)) {
+    if (frame.event === 'end') return;
+    yield pieceIn(frame);
   }
 }
 
-/** The piece in the data of a frame. Throws `unreachable` for any other data. */
-function pieceIn(data: string): LogPiece {
+/** The piece in a frame. Throws `unreachable` for any other frame. */
+function pieceIn({ id, data }: { id?: string | undefined; data: string }): LogPiece {
   const { text, offset } = recordIn(data) as Partial<LogPiece>;
-  if (typeof text === 'string' && typeof offset === 'number') return { text, offset };
+  const next = Number(id);
+  if (typeof text === 'string' && typeof offset === 'number' && Number.isSafeInteger(next))
+    return { text, offset, next };
   throw unreachableError(UNREADABLE);
 }
 
@@ -113,19 +127,18 @@ const PAGE_BYTES = 256 * 1024;
 const LOOK_SOON_MS = 100;
 const LOOK_LATE_MS = 1000;
 
-/** A part of the output of a process, and where it begins. */
+/** A part of the output of a process: the positions where it begins and where the next one does. */
 interface LogPiece {
   offset: number;
+  next: number;
   text: string;
 }
 
 /**
  * The output of a process on one stream from the byte `from` to its end, read page by page from servers that cannot
- * stream. A later reader starts at `next`. Ends early when `signal` aborts. Throws refusals, and `unreachable`.
+ * stream. Ends early when `signal` aborts. Throws refusals, and `unreachable`.
  */
-export async function* pagedLogs(
-  source: LogSource,
-): AsyncGenerator<LogPiece & { next: number }, void> {
+export async function* pagedLogs(source: LogSource): AsyncGenerator<LogPiece, void> {
   const { client, clock, processId, stream, signal } = source;
   const params = { process_id: processId };
   let from = source.from;

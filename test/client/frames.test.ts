@@ -36,3 +36,24 @@ test.for(['{"offset":0', '{"offset":0}', '{"offset":"0","text":"a"}', '{"text":"
     await expectError(readLogs({ ...source, stream: 'stdout' }), 'unreachable', cannotBeRead);
   },
 );
+
+test('A log with bytes that are not UTF-8 is read up to its last byte.', async () => {
+  const piece = (offset: number, next: number, text: string) =>
+    `id: ${next}\nevent: log\ndata: ${JSON.stringify({ offset, text })}\n\n`;
+  const response = responseOf(piece(2, 6, 'a\uFFFD\uFFFDb') + piece(6, 12, 'cd\uFFFDefg'));
+  const client = {
+    clientOf: () => Promise.resolve(client),
+    open: () => Promise.resolve(response),
+    call: (_logs: unknown, { query }: { query: { from_byte: number; max_bytes: number } }) => {
+      expect(query).toMatchObject({ from_byte: 6, max_bytes: 3 });
+      return Promise.resolve({ stdout: { content: 'cd\uFFFD' } });
+    },
+  } as unknown as Client;
+  const { signal } = new AbortController();
+  const source = { client, clock: systemClock, processId: 'p', from: 0, to: 9, signal };
+  expect(await readLogs({ ...source, stream: 'stdout' })).toEqual({
+    from: 2,
+    bytes: 7,
+    text: 'a\uFFFD\uFFFDbcd\uFFFD',
+  });
+});

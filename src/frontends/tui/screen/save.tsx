@@ -109,9 +109,9 @@ async function wholeLog(client: Client, clock: Clock, processId: string): Promis
     const to = offset + bytes;
     if (to === 0) continue;
     const { signal } = new AbortController();
-    const { text } = await readLogs({ client, clock, processId, stream, from: 0, to, signal });
-    texts[stream] = text;
-    missing += Math.max(0, to - Buffer.byteLength(text));
+    const read = await readLogs({ client, clock, processId, stream, from: 0, to, signal });
+    texts[stream] = read.text;
+    missing += to - read.bytes;
   }
   const { stdout = '', stderr } = texts;
   const gap = stdout === '' || stdout.endsWith('\n') ? '' : '\n';
