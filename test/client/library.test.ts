@@ -99,6 +99,11 @@ test('The server of this machine is found by its registration, and its token goe
   );
   const named = { CADRE_URL: 'http://127.0.0.1:1', CADRE_TOKEN: 'given' };
   expect(localServer(named)).toEqual({ url: 'http://127.0.0.1:1', token: 'given' });
+  const unset = { ...env, CADRE_URL: '', CADRE_TOKEN: '' };
+  expect(localServer(unset)).toEqual({ url: server.url, token: server.token });
+  expect(() => localServer({ ...env, CADRE_URL: 'elsewhere' })).toThrow(
+    expect.objectContaining({ code: 'invalid' }),
+  );
   expect(() => localServer({ CADRE_DATA_ROOT_DIR: '/nonexistent' })).toThrow(
     expect.objectContaining({ code: 'unreachable' }),
   );
