@@ -5,6 +5,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { type Watch, watchLimits } from '../../../api/watches.ts';
 import type { Client } from '../../../client/client.ts';
+import { recordsOf } from '../../../client/records-of.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { durationText } from '../../terminal/time.ts';
@@ -137,8 +138,8 @@ export const sessionWatch = clientCommand({
     if (command !== '' && stop) throw usageError('pass either a command or --stop, not both');
     if (reference === undefined) {
       if (stop) throw usageError('--stop requires a session');
-      const found = await client.call(endpoints.listWatches, { query: { limit: 500 } });
-      const active = found.filter(({ status }) => status !== 'ended');
+      const all = recordsOf((query) => client.ask(endpoints.listWatches, { query }));
+      const active = (await Array.fromAsync(all)).filter(({ status }) => status !== 'ended');
       return show(active, () =>
         active.length === 0 ? 'no watches\n' : listed(active, { now: 0, layout }),
       );
