@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { AppError, notFoundError, unreachableError } from '../../src/api/errors.ts';
 import type { Client } from '../../src/client/client.ts';
 import { ownerOf } from '../../src/client/owner.ts';

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { AppError } from '../../../src/api/errors.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
