@@ -214,8 +214,9 @@ export class LogModel implements PaneModel {
     const range = { from: Math.max(0, to - PAGE_BYTES), to };
     const page = await readLogs({ client, clock, processId, stream: output, ...range, signal });
     if (signal.aborted || this.#from[output] !== to) return;
-    // A page begins with a whole line, unless it has none.
-    const begin = page.from === 0 ? 0 : page.text.indexOf('\n', 0) + 1;
+    // A page begins with a whole line, unless it has only the end of one.
+    const end = page.text.indexOf('\n');
+    const begin = page.from === 0 || end === page.text.length - 1 ? 0 : end + 1;
     const text = page.text.slice(begin);
     // The server keeps the beginning and the end of a long output: between them, the page goes back in large steps.
     if (text === '') this.#from[output] = Math.floor(range.from / 2);

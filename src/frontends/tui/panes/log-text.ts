@@ -61,17 +61,21 @@ export function withPieces(state: LogState, pieces: readonly LogLine[]): LogStat
         ? null
         : {
             // Only the last part of a very long line still grows.
-            text: parts.length > 1 ? (parts.at(-1)?.text ?? '') : rest,
+            text: parts.length > 1 ? (parts.at(-1)?.text ?? '') : withoutReplaced(rest),
             at: begun && more.length === 0 ? begun.at : live.length - 1,
           };
   }
   return { ...state, live, open };
 }
 
+/** A line without the text before a carriage return, which begins the line again, as bars of progress do. */
+function withoutReplaced(line: string): string {
+  return line.slice(line.lastIndexOf('\r', line.replace(/\r+$/, '').length - 1) + 1);
+}
+
 function linesOf(output: Output, text: string): LogLine[] {
   return text.split('\n').flatMap((line) => {
-    // A carriage return begins the line again, as bars of progress do.
-    const shown = plain(line.replace(/\r+$/, '').replace(/^[^]*\r/, ''));
+    const shown = plain(withoutReplaced(line).replace(/\r+$/, ''));
     const parts = shown.match(new RegExp(`[^]{1,${LONGEST}}`, 'g')) ?? [''];
     return parts.map((part) => ({ output, text: part }));
   });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { sharedDemo } from '../../../support/demo-server.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
+import { emptyLog, withPieces } from '../../../../src/frontends/tui/panes/log-text.ts';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
 import { testPane } from './test-pane.tsx';
 import { keys } from '../test-screen.tsx';
@@ -74,6 +75,26 @@ test('The pane reads older output page by page, and the search names the part th
   );
   await press('G').shows('line 6000 of');
   expect(lines()).toHaveLength(12);
+});
+
+test('The pane reads older output whose lines are longer than a page.', async () => {
+  const { model } = await ended(
+    'for c in a b c; do head -c 100000 /dev/zero | tr "\\0" $c; echo; done; echo last',
+  );
+  const { expectShows } = testPane(model, LogPane);
+  await expectShows(/^last/m);
+  while (model.coverage() !== 'in all output') await model.older();
+  const text = model.copyable().find(({ name }) => name === 'loaded lines')?.text ?? '';
+  const whole = ['a', 'b', 'c'].map((letter) => letter.repeat(100_000)).join('');
+  expect(text.replaceAll('\n', '') === `${whole}last`).toBe(true);
+});
+
+test('A line that its process prints again and again keeps only its newest text.', () => {
+  const bar = (text: string) => ({ output: 'stdout', text }) as const;
+  const half = withPieces(emptyLog, [bar('10%\r20%\r'), bar('\r30%\r40'), bar('%\r')]);
+  expect(half.live).toEqual([bar('40%')]);
+  expect(half.open.stdout?.text).toBe('40%\r');
+  expect(withPieces(half, [bar('50%\r\n')]).live).toEqual([bar('50%')]);
 });
 
 test('The pane follows a flood of output in steps, and shows its end.', async () => {
