@@ -11,6 +11,9 @@ import { type NodeState, type OverviewStore, SERVER_MS } from './overview-store.
 import { type Overview, type Resolved, emptyOverview, joined } from './overview.ts';
 import { overviewOf, readOverview, readWork } from './read-overview.ts';
 
+/** A server that could not be listed is listed again after this time. */
+const LIST_AGAIN_MS = 2000;
+
 interface Part {
   state: NodeState;
   overview: Overview;
@@ -113,29 +116,40 @@ export class JoinedOverview implements OverviewStore {
     this.#show();
   }
 
-  /** Lists a server. Its events wait meanwhile: those that the lists include already do no harm. */
+  /** Lists a server, again after a while where that fails. Its events wait: those that the lists include do no harm. */
   async #list(part: Part): Promise<void> {
     part.isListing = true;
     part.listings += 1;
     const { listings } = part;
+    const { signal } = this.#stopped;
+    while (!(await this.#isListed(part, listings))) {
+      await this.#clock.sleep(LIST_AGAIN_MS, signal).catch(() => undefined);
+      // A server that is away is listed when the stream reports that it is back.
+      if (signal.aborted || part.listings !== listings || part.state.state === 'away') return;
+    }
+  }
+
+  /** Lists a server, unless a newer listing has begun. False where the server does not list everything. */
+  async #isListed(part: Part, listings: number): Promise<boolean> {
     try {
       const { client } = await this.#servers.named(part.state.name);
-      if (!client) return;
+      if (!client) return false;
       const { seq, server, overview } = await readOverview(client);
-      if (part.listings !== listings) return;
+      if (part.listings !== listings) return true;
       part.overview = overview;
       part.state = { ...part.state, client, state: 'live', detail: null, since: null, server };
       this.#show();
       for await (const now of readWork(client, overview, seq)) {
-        if (part.listings !== listings) return;
+        if (part.listings !== listings) return true;
         part.overview = withNow(part.overview, now);
       }
       part.isListing = false;
       this.#flush();
       await this.#remember(part);
+      return true;
     } catch (error) {
-      // The stream reports that the server is away, and when it is back it is listed again.
       if (!(error instanceof AppError)) throw error;
+      return false;
     }
   }
 
