@@ -11,6 +11,7 @@ import {
   visiblePart,
   vertically,
   withoutBefore,
+  withoutLineBefore,
   withoutUnder,
   withoutWord,
 } from '../../../src/frontends/tui/forms/editor.ts';
@@ -41,6 +42,9 @@ test('The editor moves to the start and end of a line, and to the same column of
   expect(up && marked(up)).toBe('first|\nlast one');
   expect(up && vertically(up, -1, 40)).toBeNull();
   expect(marked(end(home(lines)))).toBe('first\nlast one|');
+  const empty = { text: '\nlast', cursor: 0 };
+  expect(marked(home(empty))).toBe('|\nlast');
+  expect(marked(withoutLineBefore(empty))).toBe('|\nlast');
 });
 
 test('The editor shows no line that is wider than its columns, also with wide characters.', () => {

@@ -112,7 +112,7 @@ export function right({ text, cursor }: Editor): Editor {
 
 /** To the beginning of the line. */
 export function home({ text, cursor }: Editor): Editor {
-  return { text, cursor: text.lastIndexOf('\n', cursor - 1) + 1 };
+  return { text, cursor: text.slice(0, cursor).lastIndexOf('\n') + 1 };
 }
 
 /** To the end of the line. */
