@@ -50,4 +50,5 @@ test('A log is saved with stdout and stderr, and a file that cannot be written i
   await press('S', CLEAR, path.join(directory, 'none', 'x'), keys.enter).shows(
     /cannot write [^]*ENOENT/,
   );
+  await press('S', CLEAR, path.join(file, 'x'), keys.enter).shows(/cannot write [^]*ENOTDIR/);
 });

@@ -34,7 +34,8 @@ export function SavePrompt({ shown, item }: { shown: ScreenState; item: ListItem
     back();
     if (name === '') return;
     const file = path.resolve(directory, name.replace(/^~(?=\/|$)/, os.homedir()));
-    const found = fs.lstatSync(file, { throwIfNoEntry: false });
+    const found = entryAt(file);
+    // A path that cannot be read is refused by the write, which says why.
     if (!found) return attempt(save(file, false));
     if (!found.isFile() && !found.isSymbolicLink())
       return showNotice(`cannot replace ${file}: not a regular file`);
@@ -54,6 +55,15 @@ export function SavePrompt({ shown, item }: { shown: ScreenState; item: ListItem
       onAnswer={answer}
     />
   );
+}
+
+/** Returns the entry of a path; null where there is none, or the path cannot be read. */
+function entryAt(file: string): fs.Stats | null {
+  try {
+    return fs.lstatSync(file);
+  } catch {
+    return null;
+  }
 }
 
 /** A name for the file: what the row is called, in the characters that every file system has. */
