@@ -68,6 +68,8 @@ interface OpenOptions extends Omit<AppProps, 'terminal' | 'onInterrupt'> {
 /** Draws on the terminal's alternate screen until the user leaves it. Resolves with whether the user pressed Ctrl-C. */
 export async function openScreen(options: OpenOptions): Promise<{ interrupted: boolean }> {
   const { stdin, stdout, env, signal, settings } = options;
+  // The signal may have come while the screen was loaded.
+  if (signal.aborted) return { interrupted: false };
   let interrupted = false;
   using terminal = takeTerminal({ ...options, mouse: settings?.mouse === true });
   const onInterrupt = () => (interrupted = true);

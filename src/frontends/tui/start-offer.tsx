@@ -30,6 +30,8 @@ export async function offerServerStart(
 ): Promise<{ isStarted: boolean; interrupted: boolean }> {
   const { stdin, stdout, env, signal } = options;
   const end = { isStarted: false, interrupted: false };
+  // The signal may have come while the offer was loaded.
+  if (signal.aborted) return end;
   const app = render(
     <Colors value={paletteFor(stdout, env)}>
       <Offer

@@ -1,5 +1,9 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { noDefaults } from '../../../src/client/defaults.ts';
+import { systemClock } from '../../../src/core/lib/clock.ts';
+import { openScreen } from '../../../src/frontends/tui/open.tsx';
+import { offerServerStart } from '../../../src/frontends/tui/start-offer.tsx';
 import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { atLength } from '../../support/at-length.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
@@ -107,3 +111,16 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
     expect(emulator.written).toMatch(/^cadre: no server answers at [^\u001b]*$/);
   });
 });
+
+test('A signal that comes while the screen is loaded closes the screen and the offer of a server.', async () => {
+  const { stdin, stdout, env } = process;
+  const directory = testDirectory('server');
+  const common = { stdin, stdout, env, signal: AbortSignal.abort(143) };
+  const screen = { ...common, client: unused, clock: systemClock, defaults: noDefaults };
+  expect(await openScreen({ ...screen, start: { page: 'top' } })).toEqual({ interrupted: false });
+  const offer = { directory, log: 'log', stopCommand: 'cadre stop', start: unused };
+  const end = { isStarted: false, interrupted: false };
+  expect(await offerServerStart({ ...common, ...offer })).toEqual(end);
+});
+
+const unused = undefined as never;
