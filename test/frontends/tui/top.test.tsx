@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { endpoints } from '../../../src/api/index.ts';
@@ -102,6 +102,26 @@ test('The form of a new session stays open with its fields if the server refuses
   await press('\u0015', '/nowhere', '\u0013').shows('"/nowhere" does not exist');
   await expectShows(/prompt +say kept/);
   await press('\u0015', directory, '\u0013').shows(/▌. +say kept/);
+});
+
+test('A session that opens after its form was left does not close another dialog.', async () => {
+  const { client, directory } = await testDemo();
+  const gate = Promise.withResolvers<void>();
+  const call = client.call.bind(client);
+  vi.spyOn(client, 'call').mockImplementation(async (endpoint, ...rest) => {
+    if ((endpoint as unknown) === endpoints.createSession) await gate.promise;
+    return call(endpoint, ...rest);
+  });
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('press n to open one');
+  await press('n').shows('New session');
+  await press(...Array<string>(5).fill(keys.enter)).shows('▌cwd');
+  await press('\u0015', directory, '\u0013');
+  await press(keys.escape).hides('New session');
+  await press('f').shows('Search:');
+  gate.resolve();
+  await expectEventually(() => call(endpoints.listSessions, { query: {} })).toHaveLength(1);
+  await press('some words').shows('Search: some words');
 });
 
 test('The form of a new session shows a mode of the agent with its name.', async () => {

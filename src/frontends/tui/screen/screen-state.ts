@@ -37,7 +37,7 @@ export interface ScreenState extends Notices {
   marks: Marks;
   mode: Mode;
   setMode: (mode: Mode) => void;
-  /** Back to the list or the pane, whichever had the keys before. */
+  /** Closes the dialog of `mode`: back to the list or the pane, whichever had the keys before. Any later mode stays. */
   back: () => void;
   /** The keys that the pane withholds from the page. */
   hold: Hold;

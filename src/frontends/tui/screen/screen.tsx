@@ -71,7 +71,7 @@ export function Screen(props: ScreenProps): ReactNode {
     marks,
     mode,
     setMode,
-    back: () => setMode({ name: base }),
+    back: () => setAnyMode((now) => (now === mode ? { name: base } : now)),
     hold,
     setHold,
     pane,
