@@ -32,6 +32,11 @@ export interface Arrived {
   at: number;
 }
 
+interface Newest {
+  /** `time`: when NATS stored it (RFC 3339). */
+  message?: { seq: number; time: string };
+}
+
 /** The stream as a reader uses it. */
 export type ReaderStream = Pick<NatsReaderStream, 'info' | 'idAt' | 'read'>;
 
@@ -85,7 +90,7 @@ export class NatsReaderStream {
       onDoubt: () => doubt.abort(),
     });
     const over = AbortSignal.any([signal, doubt.signal]);
-    const end = follow ? 0 : await this.#newest();
+    const end = follow ? 0 : await this.#newest(from);
     let start: Start =
       'after' in from ? { seq: floor + 1 } : { start_time: new Date(from.time).toISOString() };
     let seen = floor;
@@ -102,7 +107,7 @@ export class NatsReaderStream {
       }
       if (messages.length > 0) pause = PAUSE_MS;
       if (hasMore) continue;
-      const isBehind = seen < Math.max(end, news.newest);
+      const isBehind = seen < (follow ? news.newest : end);
       if (!follow && (!isBehind || pause > LOOK_MS)) return;
       // The replica may lack a message that another replica has announced.
       if (isBehind) await this.#clock.sleep((pause *= 2), over).catch(() => undefined);
@@ -110,13 +115,15 @@ export class NatsReaderStream {
     }
   }
 
-  /** The number of the newest message on the leader. 0 if there is none. */
-  async #newest(): Promise<number> {
+  /** The number of the newest message on the leader. 0 if there is none, or it is older than the start of the reading. */
+  async #newest(from: From): Promise<number> {
     const subject = `$JS.API.STREAM.MSG.GET.${this.#nats.names.events}`;
     const request = JSON.stringify({ last_by_subj: this.#filter });
     const options = { refusal: NO_MESSAGE };
-    const answer = await this.#nats.ask<{ message?: { seq: number } }>(subject, request, options);
-    return answer?.message?.seq ?? 0;
+    const answer = await this.#nats.ask<Newest>(subject, request, options);
+    if (!answer?.message) return 0;
+    const { seq, time } = answer.message;
+    return 'time' in from && Date.parse(time) < from.time ? 0 : seq;
   }
 
   async #page(start: Start): Promise<{ messages: Msg[]; hasMore: boolean }> {
