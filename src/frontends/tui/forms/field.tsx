@@ -120,7 +120,7 @@ function take(props: FieldProps, input: string, key: Key): void {
   } else if (key.return) onEnter();
   else if (key.upArrow || key.downArrow) {
     const by = key.upArrow ? -1 : 1;
-    if (vertically(editor, by, columns))
+    if (rows > 1 && vertically(editor, by, columns))
       onChange((before) => vertically(before, by, columns) ?? before);
     else onOther?.(input, key);
   } else {
