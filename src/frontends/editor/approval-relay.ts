@@ -14,6 +14,7 @@ import type { Approval, Question } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import { isAppError } from '../../api/errors.ts';
 import { errorMessage } from '../../core/lib/error-message.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 import {
   type AskedCall,
   confirmationOf,
@@ -208,8 +209,8 @@ function decisionOfForm(
   }
   const content = (answer.content ?? {}) as Readonly<Record<string, unknown>>;
   const answers = questions.map((one): [string, string[]] => {
-    const own = textsOf(content[otherId(one)]);
-    const chosen = textsOf(content[one.id]);
+    const own = textsOf(ownEntry(content, otherId(one)));
+    const chosen = textsOf(ownEntry(content, one.id));
     return [one.id, own.length > 0 && !one.multiple ? own : [...chosen, ...own]];
   });
   const answered = answers.filter(([, texts]) => texts.length > 0);

@@ -40,6 +40,7 @@ const count: Question = {
 const asked: Record<string, readonly Question[]> = {
   all: [colour, sizes, count],
   one: [{ ...colour, free: false }],
+  named: [{ ...count, id: 'constructor' }],
 };
 
 /** An agent that sends questions and repeats the answers as a message. */
@@ -99,6 +100,15 @@ test('Questions are a form in an editor that supports forms.', async () => {
     decision: 'accept',
     answers: { q1: ['green'], q2: ['red', 'blue'], q3: ['3'] },
   });
+});
+
+test('A question whose id is also the name of a property of every object can be left out.', async () => {
+  const { url, token, directory } = withRuntime();
+  const fillForm = () => ({ action: 'accept', content: {} }) as const;
+  const editor = await openEditor({ url, token }, { fillForm });
+  const { sessionId } = await editor.open(directory);
+  await editor.prompt(sessionId, 'named');
+  expect(JSON.parse(editor.text())).toMatchObject({ decision: 'accept', answers: {} });
 });
 
 test('Questions are declined with their form.', async () => {

@@ -2,6 +2,7 @@ import { Box } from 'ink';
 import { type ReactNode, useContext, useState } from 'react';
 import type { Question } from '../../../api/approvals.ts';
 import { oneLine } from '../../../client/event-summary.ts';
+import { ownEntry } from '../../../core/lib/own-entry.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { wrapped } from '../../terminal/width.ts';
 import type { Decision } from '../user-actions.ts';
@@ -34,7 +35,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
   const next = () => {
     const after = taken(state);
     const answers = answersOf(after);
-    if (question?.required && !answers[question.id])
+    if (question?.required && !Object.hasOwn(answers, question.id))
       return notices.showNotice('an answer is required');
     setState(movedTo(after, 1));
     if (state.at === questions.length - 1) decide({ decision: 'accept', answers });
@@ -162,8 +163,8 @@ function currentQuestion({ questions, at, row, chosen, texts }: Answering) {
     options,
     isFree,
     isTyping: isFree && row === options.length,
-    labels: chosen[id] ?? [],
-    editor: texts[id] ?? emptyEditor,
+    labels: ownEntry(chosen, id) ?? [],
+    editor: ownEntry(texts, id) ?? emptyEditor,
   };
 }
 
@@ -211,8 +212,8 @@ function taken(state: Answering): Answering {
 function answersOf({ questions, chosen, texts }: Answering): Record<string, string[]> {
   return Object.fromEntries(
     questions.flatMap(({ id, multiple }) => {
-      const text = (texts[id]?.text ?? '').trim();
-      const labels = chosen[id] ?? [];
+      const text = (ownEntry(texts, id)?.text ?? '').trim();
+      const labels = ownEntry(chosen, id) ?? [];
       const all = text === '' ? [...labels] : multiple ? [...labels, text] : [text];
       return all.length === 0 ? [] : [[id, all]];
     }),

@@ -89,7 +89,7 @@ function optionsOf(
       change: { permission_mode: id, agent_mode: null },
     })),
     ...modes
-      .filter((id) => !(id in permissionTexts))
+      .filter((id) => !Object.hasOwn(permissionTexts, id))
       .map((id) => ({
         id: `mode ${id}`,
         name: `mode: ${oneLine(id)}`,

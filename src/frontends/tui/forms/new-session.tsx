@@ -2,6 +2,7 @@ import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { Model } from '../../../api/providers.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
+import { ownEntry } from '../../../core/lib/own-entry.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { widthOf } from '../../terminal/width.ts';
 import type { UserActions, NewSession as Wanted } from '../user-actions.ts';
@@ -206,7 +207,7 @@ function Labelled({ name, isActive, children }: LabelledProps): ReactNode {
 
 /** The name of a mode, behind the mode in its field; empty if the mode has none. */
 function nameBehind(chosen: AgentChoice | undefined, mode: string): string {
-  const name = chosen?.modeNames[mode];
+  const name = chosen && ownEntry(chosen.modeNames, mode);
   return name === undefined ? '' : `  ${oneLine(name)}`;
 }
 

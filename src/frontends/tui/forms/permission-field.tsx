@@ -1,6 +1,7 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import type { permissionModes } from '../../../api/permission-modes.ts';
+import { ownEntry } from '../../../core/lib/own-entry.ts';
 import { StyledText } from '../styled-text.tsx';
 import { Field, type FieldProps } from './field.tsx';
 
@@ -25,7 +26,7 @@ interface PermissionProps extends Omit<FieldProps, 'rows' | 'placeholder'> {
 export function PermissionField({ byDefault, hasRoom, ...field }: PermissionProps): ReactNode {
   const { editor, columns, isActive } = field;
   const mode = editor.text.trim() || byDefault;
-  const means = permissionTexts[mode] ?? 'mode of the agent';
+  const means = ownEntry(permissionTexts, mode) ?? 'mode of the agent';
   const isDefault = editor.text === '';
   return (
     <Box flexDirection="column" flexShrink={0} width={columns}>
