@@ -54,6 +54,7 @@ export class ApprovalRelay {
   readonly #asked = new Map<string, AbortController>();
   /** Approvals that replace a tool call that the agent has not sent. */
   readonly #standIns = new Set<string>();
+  #isClosed = false;
 
   constructor(deps: Dependencies) {
     this.#deps = deps;
@@ -72,7 +73,7 @@ export class ApprovalRelay {
 
   /** Asks for an approval. Returns before it is answered. */
   requested(id: string): void {
-    if (this.#asked.has(id)) return;
+    if (this.#isClosed || this.#asked.has(id)) return;
     const withdrawal = new AbortController();
     this.#asked.set(id, withdrawal);
     this.#ask(id, withdrawal.signal)
@@ -94,8 +95,9 @@ export class ApprovalRelay {
     await this.#deps.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
   }
 
-  /** Withdraws every request. The approvals stay pending. */
+  /** Withdraws every request, and makes no more. The approvals stay pending. */
   close(): void {
+    this.#isClosed = true;
     for (const withdrawal of this.#asked.values()) withdrawal.abort();
   }
 
