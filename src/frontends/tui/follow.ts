@@ -35,7 +35,10 @@ export interface FollowOptions {
   take: (events: readonly RuntimeEventRecord[]) => void;
   /** Stays as it is after `signal` has aborted. */
   connection: Observable<Connection>;
-  /** While it runs, `take` gets no events, because a reader may list everything again after a gap. */
+  /**
+   * Called again while no server answers. Until it has resolved, `take` gets no events, because a reader may list everything
+   * again after a gap.
+   */
   onGap?: (gap: StreamGap) => Promise<unknown> | void;
 }
 
@@ -58,12 +61,21 @@ export async function untilAnswered<T>(
 ): Promise<T | null> {
   const { begin, clock, signal, connection } = options;
   if (!signal.aborted) connection.set({ state: 'reading' });
+  return repeatedly(begin, options, () => connection.set({ state: 'lost', since: clock.now() }));
+}
+
+/** Calls `work` until a server answers. `onAway` is called after the first call without an answer. */
+async function repeatedly<T>(
+  work: () => Promise<T>,
+  { clock, signal }: Pick<FollowOptions, 'clock' | 'signal'>,
+  onAway: () => void = () => undefined,
+): Promise<T | null> {
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
-      return await begin();
+      return await work();
     } catch (error) {
       if (!isUnreachable(error)) throw error;
-      if (isFirst && !signal.aborted) connection.set({ state: 'lost', since: clock.now() });
+      if (isFirst && !signal.aborted) onAway();
       await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
   }
@@ -93,7 +105,7 @@ async function followFrom(
     flush();
     gaps += 1;
     handled = handled
-      .then(() => onGap?.(gap))
+      .then(() => repeatedly(async () => onGap?.(gap), { clock, signal }))
       .catch(() => undefined)
       .finally(() => {
         gaps -= 1;

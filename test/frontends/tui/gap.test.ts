@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Endpoint } from '../../../src/api/endpoint.ts';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
+import { unreachableError } from '../../../src/api/errors.ts';
 import { eventRoutes } from '../../../src/api/event-routes.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { type Answer, type CallInput, HttpClient } from '../../../src/client/client.ts';
@@ -65,6 +66,21 @@ test('A session that is created while the screen lists the server again after a 
   again.resolve();
   await listed.promise;
   await expectEventually(knows(store, id)).toBe(true);
+  store.stop();
+  late.close();
+});
+
+test('After a gap in the events, the screen lists the server until the server answers.', async () => {
+  const { late, clock } = await testLate();
+  const store = new ServerOverview({ client: late, clock, watches: 'everything' });
+  store.start();
+  (await late.listing(1)).resolve();
+  const failing = await late.listing(2);
+  const { waiting } = clock;
+  failing.reject(unreachableError('no server answers'));
+  await expectEventually(() => clock.waiting).toBe(waiting + 1);
+  clock.advance(500);
+  (await late.listing(3)).resolve();
   store.stop();
   late.close();
 });

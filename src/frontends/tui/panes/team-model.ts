@@ -59,6 +59,7 @@ export class TeamModel implements PaneModel {
       begin: () => this.#read(),
       take: (events) => this.#take(events),
       connection: this.connection,
+      onGap: () => this.#read(),
     });
   }
 
