@@ -23,6 +23,8 @@ const LOOK_MS = 2000;
 export interface FleetEventStreamParts extends Pick<ReaderParts, 'stream' | 'fill' | 'clock'> {
   /** All nodes, as they are now. */
   list: () => Promise<FollowedNode[]>;
+  /** Whether the events of a node are wanted. */
+  isFollowed: (node: string) => Promise<boolean>;
 }
 
 export interface FollowedNode extends ServerEntry {
@@ -53,7 +55,7 @@ export class FleetEventStream implements ServersEventStream {
     const over = new AbortController();
     const signal = AbortSignal.any([this.#signal, over.signal]);
     if (this.#options.isStoredOnly) {
-      for (const { name, remark } of await this.#wanted())
+      for (const { name, remark } of (await this.#wanted()) ?? [])
         if (remark !== null) yield { node: name, notice: { state: 'gap', text: remark } };
       return yield* this.#events(signal);
     }
@@ -70,7 +72,7 @@ export class FleetEventStream implements ServersEventStream {
   }
 
   async *#events(signal: AbortSignal): AsyncGenerator<FromServer, void> {
-    const { stream, fill, clock } = this.#parts;
+    const { stream, fill, clock, isFollowed } = this.#parts;
     const { from, isStoredOnly } = this.#options;
     const begin: Begin = typeof from === 'object' && 'cursor' in from ? 'start' : from;
     const items = readFleet(
@@ -79,7 +81,7 @@ export class FleetEventStream implements ServersEventStream {
     );
     for await (const item of items) {
       const one = this.#itemForReaders(item);
-      if (one) yield one;
+      if (one && (await isFollowed(one.node))) yield one;
     }
   }
 
@@ -99,7 +101,7 @@ export class FleetEventStream implements ServersEventStream {
     const states = new Map<string, ServerEntry['state']>();
     const remarks = new Map<string, string | null>();
     while (!signal.aborted) {
-      for (const { name, state, detail, remark } of await this.#wanted()) {
+      for (const { name, state, detail, remark } of await this.#present([...states.keys()])) {
         const notices: Notice[] = [];
         if (states.get(name) !== state)
           notices.push(
@@ -118,12 +120,34 @@ export class FleetEventStream implements ServersEventStream {
     }
   }
 
-  /** The nodes that are followed. Without NATS nobody knows: none. */
-  async #wanted(): Promise<FollowedNode[]> {
-    const all = await this.#parts.list().catch(() => []);
-    return all.filter(({ name }) => (this.#options.node ?? name) === name);
+  /**
+   * The followed nodes, and the nodes of `known` that have left the list. A dead node stays in the list only if it has events
+   * in the stream and no labels are wanted.
+   */
+  async #present(known: readonly string[]): Promise<Present[]> {
+    const nodes = await this.#wanted();
+    if (nodes === null) return [];
+    const listed = new Set(nodes.map(({ name }) => name));
+    const gone = known.filter((name) => !listed.has(name));
+    return [
+      ...nodes,
+      ...gone.map((name): Present => ({
+        name,
+        state: 'unreachable',
+        detail: `node "${name}" is no longer among the live nodes: see cadre fleet nodes`,
+        remark: null,
+      })),
+    ];
+  }
+
+  /** The nodes that are followed. Null without NATS, because nobody knows. */
+  async #wanted(): Promise<FollowedNode[] | null> {
+    const all = await this.#parts.list().catch(() => null);
+    return all && all.filter(({ name }) => (this.#options.node ?? name) === name);
   }
 }
+
+type Present = Pick<FollowedNode, 'name' | 'state' | 'detail' | 'remark'>;
 
 function cursorOf(from: FollowAll['from']): FleetCursor {
   return typeof from === 'object' && 'cursor' in from

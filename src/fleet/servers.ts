@@ -29,6 +29,8 @@ export class FleetServers implements Servers {
   readonly #placing: PlacementClient;
   /** The node of each session that was made here. */
   readonly #placed = new Map<string, string>();
+  /** The nodes that were alive with all labels. The labels of a dead node are unknown. */
+  readonly #labelled = new Set<string>();
   #asked: { at: number; nodes: Promise<FleetNode[]> } | undefined;
 
   /** `labels`: only nodes that have all of them. */
@@ -45,6 +47,7 @@ export class FleetServers implements Servers {
     const wanted = nodes.filter(({ labels }) =>
       this.#labels.every((label) => labels?.includes(label)),
     );
+    for (const { node } of wanted) this.#labelled.add(node);
     return wanted.map((node) => this.#entry(node));
   }
 
@@ -90,7 +93,10 @@ export class FleetServers implements Servers {
     return view.known;
   }
 
-  /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
+  /**
+   * The events of all nodes with the labels, or of one, as the fleet's stream has them: also of nodes that do not answer. The
+   * labels of a node that was dead from the start are unknown, so its events are left out where labels are wanted.
+   */
   streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream {
     const { connection, names, clock } = this.#context;
     const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
@@ -100,8 +106,15 @@ export class FleetServers implements Servers {
         fill(new NodeClient(this.#context, node), { node, epoch, after, upTo }),
       clock,
       list: () => this.list(),
+      isFollowed: (node: string) => this.#hasLabels(node),
     };
     return new FleetEventStream(parts, options, signal);
+  }
+
+  async #hasLabels(node: string): Promise<boolean> {
+    if (this.#labels.length === 0 || this.#labelled.has(node)) return true;
+    await this.list().catch(() => undefined);
+    return this.#labelled.has(node);
   }
 
   close(): void {

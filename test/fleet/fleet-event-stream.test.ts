@@ -7,13 +7,19 @@ import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts
 import { ScriptedStream, testLog } from './scripted-stream.ts';
 import type { TestStore } from '../support/memory-store.ts';
 
-function following(stream: ScriptedStream, options: FollowAll, entries: FollowedNode[] = []) {
+function following(
+  stream: ScriptedStream,
+  options: FollowAll,
+  entries: FollowedNode[] = [],
+  isFollowed = async (_node: string) => true,
+) {
   const stopping = new AbortController();
   const parts = {
     stream: stream.reader(),
     fill: () => Promise.resolve([]),
     clock: hurriedClock(),
     list: async () => entries,
+    isFollowed,
   };
   const events = new FleetEventStream(parts, options, stopping.signal);
   const got: FromServer[] = [];
@@ -79,8 +85,27 @@ test('A reader of a fleet gets a notice for each change of the nodes that are al
   await expectEventually(() => summaryOf(reader.got)).toEqual(['reachable', 'unreachable', 1]);
   entries[0] = entry('reachable', 'its events do not come');
   await expectEventually(() => summaryOf(reader.got).slice(3)).toEqual(['reachable', 'gap']);
+  // A node without events in the fleet leaves the list with its heartbeat.
+  entries.pop();
+  await expectEventually(() => summaryOf(reader.got).slice(5)).toEqual(['unreachable']);
   reader.stop();
   await reader.done;
+});
+
+test('A reader of the nodes with some labels gets no events of other nodes.', async () => {
+  const { store, stream } = await testLog();
+  await using _mirror = startMirror(store, stream.of('n1'));
+  await appendWhole(store, 1);
+  await expectEventually(() => stream.messages.length).toBe(1);
+  const isStored = { from: 'start', isStoredOnly: true } as const;
+  for (const [node, count] of [
+    ['n1', 1],
+    ['n2', 0],
+  ] as const) {
+    const reader = following(stream, isStored, [], async (name) => name === node);
+    await reader.done;
+    expect(reader.got).toHaveLength(count);
+  }
 });
 
 test('A reader of stored events gets a notice for nodes whose events the fleet does not get.', async () => {
