@@ -2,6 +2,7 @@ import { AppError } from '../../api/errors.ts';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Diagnostics } from '../../api/runtime.ts';
+import { within } from '../../client/address.ts';
 import type { Notice, Servers } from '../../client/servers.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { BATCH_MS, type Connection } from './follow.ts';
@@ -201,7 +202,8 @@ export class JoinedOverview implements OverviewStore {
     for (const part of this.#parts.values()) {
       const { client, state } = part.state;
       if (!client || state !== 'live') continue;
-      client.call(endpoints.getDiagnostics, {}).then(
+      const read = (signal: AbortSignal) => client.call(endpoints.getDiagnostics, {}, signal);
+      within(this.#clock, read).then(
         (server) => {
           part.state = { ...part.state, server };
           this.#showNodes();

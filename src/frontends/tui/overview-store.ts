@@ -1,5 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import type { Diagnostics } from '../../api/runtime.ts';
+import { within } from '../../client/address.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
@@ -85,7 +86,10 @@ export class ServerOverview implements OverviewStore {
 
   async #lookAtServer(): Promise<void> {
     try {
-      this.server.set(await this.#deps.client.call(endpoints.getDiagnostics, {}));
+      const { client, clock } = this.#deps;
+      // A server that hangs keeps no more than one of these requests.
+      const read = (signal: AbortSignal) => client.call(endpoints.getDiagnostics, {}, signal);
+      this.server.set(await within(clock, read));
     } catch {
       // The stream reports that the server is away.
     }
