@@ -230,6 +230,7 @@ function asLists(
   rows: readonly (readonly string[])[],
   columns: number,
 ): string[] {
+  if (rows.length === 0) return head.flatMap((cell) => wrapped(cell, columns, { trims: true }));
   return rows.flatMap((row, at) => [
     ...(at === 0 ? [] : ['']),
     ...row.flatMap((cell, column) =>

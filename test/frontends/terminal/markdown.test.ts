@@ -78,6 +78,11 @@ test('Tables are aligned; wide tables are wrapped, or printed as lists.', () => 
     '      letters',
     'b     c',
   ]);
+  // The rows of a streaming table come later.
+  expect(markdownLines('| name | what |\n|---|---|', { ...shape, columns: 9 })).toEqual([
+    'name',
+    'what',
+  ]);
   expect(markdownLines(table, { ...shape, columns: 9 })).toEqual([
     'name:',
     '漢字',
