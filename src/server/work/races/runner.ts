@@ -15,8 +15,14 @@ import type { RaceStore } from './store.ts';
 
 /** The wait before another try to store a step of a race, in ms. */
 const RETRY_MS = 1000;
-/** The kinds of events after which a session may have ended its work. */
+/** The kinds of events after which a session may have ended its work. With the last entry that waits, the work ends too. */
 const ENDINGS = new Set([
+  'delivery.cancelled',
+  'delivery.failed',
+  'queue.edited',
+  'queue.held',
+  'queue.removed',
+  'watch.ended',
   'turn.completed',
   'turn.interrupted',
   'turn.failed',

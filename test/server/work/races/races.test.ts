@@ -236,6 +236,24 @@ describe('a contender that waits', () => {
       expect(statuses(ended)).toEqual({ 'acp-a': end, 'acp-b': end });
     },
   );
+
+  it('A contender whose last queued prompt is removed has ended.', async () => {
+    const races = racesOn(harness());
+    const { body: race } = await races.start();
+    const turns = await races.turns();
+    turns['acp-b']?.end(completed);
+    const { session_id: id } = await races.contender(race.id, 'acp-a');
+    const next = { input: [{ type: 'text', text: 'and then' }] };
+    const { body: entry } = await harness().post<{ id: string }>(`/v1/sessions/${id}/queue`, next);
+    await harness().interrupt(id ?? '', (await harness().session(id ?? '')).active_turn_id ?? '');
+    turns['acp-a']?.end({ status: 'interrupted', error: null });
+    await expectEventually(() => races.contender(race.id, 'acp-a')).toMatchObject({
+      status: 'waiting',
+    });
+    await harness().del(`/v1/queue/${entry.id}`);
+    const ended = await races.ended(race.id);
+    expect(statuses(ended)).toEqual({ 'acp-a': 'failed', 'acp-b': 'completed' });
+  });
 });
 
 describe('the stop of a race', () => {
