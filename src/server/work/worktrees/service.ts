@@ -307,11 +307,11 @@ export class WorktreeService {
     take: (tx: Writer, worktree: Worktree, claim: Claim | undefined) => T,
   ): Promise<T | null> {
     const { db, store } = this.#deps;
-    const newest = (rx: Reader) => store.named(rx, root, request.worktree_name).at(-1);
-    const found = await db.read(newest);
+    const holding = (rx: Reader) => store.holding(rx, root, request.worktree_name);
+    const found = await db.read(holding);
     if (found) await this.#cleanup.assertUsable(found);
     const taken = await db.transact((tx) => {
-      const worktree = newest(tx);
+      const worktree = holding(tx);
       if (!worktree || !isUsable(worktree)) return null;
       assertMatches(worktree, request);
       return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
@@ -360,8 +360,14 @@ export class WorktreeService {
     const { db, store } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     await this.#cleanup.noteIfMissing(found);
-    if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing')
-      await this.#cleanup.cleanUp(id, 'the worktree is being restored', { anyway: true });
+    if ((await db.read((rx) => store.worktree(rx, id))).status === 'missing') {
+      const reason = 'the worktree is being restored';
+      const { status, diagnostics } = await this.#cleanup.cleanUp(id, reason, { anyway: true });
+      if (status !== 'cleaned')
+        throw conflictError(
+          `cannot restore worktree ${id}, because its work could not be archived: ${diagnostics.join('; ')}`,
+        );
+    }
     const old = await db.read((rx) => store.worktree(rx, id));
     if (old.status !== 'cleaned')
       throw conflictError(

@@ -7,7 +7,7 @@ import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Moves } from '../merge/moves.ts';
-import { worktreeInEvents } from './worktree.ts';
+import { isUsable, worktreeInEvents } from './worktree.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /**
@@ -74,6 +74,17 @@ export class WorktreeStore {
   /** Returns the worktrees of a repository that have or had a name, oldest first; at most one is on the disk. */
   named(rx: Reader, repoRoot: string, name: string): Worktree[] {
     return this.worktrees.where(rx, 'repo_root = ? AND worktree_name = ?', repoRoot, name);
+  }
+
+  /**
+   * Returns the worktree that has a name in a repository: the one that exists, else one that is missing or whose branch could
+   * not be deleted. A restored worktree may be older than a cleaned one of its name.
+   */
+  holding(rx: Reader, repoRoot: string, name: string): Worktree | undefined {
+    const all = this.named(rx, repoRoot, name);
+    const isLeft = ({ id, status }: Worktree) =>
+      status !== 'cleaned' || this.operations.get(rx, id) !== undefined;
+    return all.findLast(isUsable) ?? all.findLast(isLeft);
   }
 
   /** Returns the worktrees that should be on the disk, oldest first. */

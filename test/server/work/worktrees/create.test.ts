@@ -17,8 +17,10 @@ import {
   git,
   kindsOf,
   known,
+  letGo,
   makeRepository,
   read,
+  restore,
   sharedWorktreeHarnesses,
   write,
   testWorktreeHarness,
@@ -219,6 +221,19 @@ test('A name is free after the cleanup of its worktree.', async () => {
   const second = await create({ ...harness, session: id });
   expect(second.created).toBe(true);
   expect(second.id).not.toBe(first.id);
+});
+
+test('A create request finds the restored worktree of its name, even if a later worktree has had the name.', async () => {
+  const { harness, tree: first } = await withTree(onShared());
+  write(first.path, { mine: 'mine' });
+  await letGo(harness, first);
+  const { id } = await openSession(harness.client, harness.repo);
+  const later = { ...harness, session: id };
+  await letGo(later, await create(later));
+  await restore(harness, first);
+  const { id: last } = await openSession(harness.client, harness.repo);
+  const found = await create({ ...harness, session: last });
+  expect(found).toMatchObject({ id: first.id, created: false });
 });
 
 test('A name is free after somebody removed the path; the commits of its branch are archived first.', async () => {

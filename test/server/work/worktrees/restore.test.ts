@@ -400,6 +400,15 @@ test('The restore of an existing worktree, or of one without archive, is a confl
   await expect(restore(harness, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
 });
 
+test('A restore of a missing worktree reports why its work cannot be archived.', async () => {
+  const { harness, tree } = await withTree(testWorktreeHarness());
+  fs.rmSync(tree.path, { recursive: true });
+  fs.renameSync(harness.repo, `${harness.repo}-moved`);
+  await expect(restore(harness, tree)).rejects.toMatchObject(
+    anError('conflict', 'no longer exists'),
+  );
+});
+
 test('A restore that fails leaves nothing, and can be repeated.', async () => {
   const { harness, tree } = await withTree(onShared());
   write(tree.path, { mine: 'mine' });
