@@ -22,8 +22,6 @@ import { QueueStore } from '../conversations/queue/store.ts';
 import { ReviewService } from '../conversations/reviews/service.ts';
 import { ToolOffers, TOOLS_WITHIN_MS } from '../teams/gateway/tool-offers.ts';
 import { TeamStore } from '../teams/store.ts';
-import { logPath } from '../work/processes/log-file.ts';
-import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { digestPrinted, readPrinted } from '../work/processes/reading.ts';
 import { RaceRunner } from '../work/races/runner.ts';
 import { RaceService } from '../work/races/service.ts';
@@ -136,8 +134,7 @@ function buildChecks(
       kill: (tx, id, reason) =>
         tx.whenDurable(() => processes.runner.kill(id, { status: 'killed', reason })),
       done: (id) => processes.runner.done(id),
-      readTails: async (id) =>
-        (await readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL)).tails,
+      readTails: async (id) => (await readPrinted(storage.logs, id)).tails,
     } satisfies CheckProcesses,
   };
   const goals = new GoalService({
@@ -149,7 +146,7 @@ function buildChecks(
     ...checked,
     store: new WatchStore(base),
     digestOutput: ({ process_id, exit_code }) =>
-      digestPrinted((stream) => logPath(storage.logs, process_id, stream), String(exit_code)),
+      digestPrinted(storage.logs, process_id, String(exit_code)),
   });
   return { goals, watches };
 }

@@ -14,8 +14,6 @@ import { type Running, stop } from './stop.ts';
 import { leaveNote, readNote } from './shim-note.ts';
 import { startMaintenance } from './maintenance.ts';
 import { Undo } from '../../core/lib/undo.ts';
-import { logPath } from '../work/processes/log-file.ts';
-import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
 import { takeProcesses } from '../conversations/sessions/attach-turn.ts';
 import { type Recovered, recover } from '../maintenance/recovery/recover.ts';
@@ -206,7 +204,7 @@ function recoverRows(base: Base, components: Components): Promise<Recovered> {
     sessionStore: sessions.store,
     processes: processes.store,
     worktrees: worktrees.worktreeRecovery,
-    readPrinted: (id) => readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL),
+    readPrinted: (id) => readPrinted(storage.logs, id),
     notices: processes.notices,
     inbox: sessions.inbox,
     teams: teams.store,

@@ -6,9 +6,6 @@ import { outputLines } from '../../../core/lib/output-lines.ts';
 import type { ProcessStore } from './store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 
-/** The maximum end of each stream that a notice quotes. */
-export const NOTICE_TAIL = { lines: 40, bytes: 4096 };
-
 const OWNER = 'process';
 /** The rank of notices in the inbox, between urgent and ordinary messages. */
 const RANK = 1;

@@ -2,16 +2,21 @@ import { createHash } from 'node:crypto';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import type { getProcessLogs } from '../../../api/processes.ts';
 import { isAppError } from '../../../api/errors.ts';
+import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { continuationBytes, incompleteBytes } from '../../../core/lib/utf8.ts';
 import type { StreamName } from './output.ts';
 import type { ProcessEnd } from './process.ts';
-import { type LogRange, measureLog, readLog, readLogEnd } from './log-file.ts';
+import { logPath, type LogRange, measureLog, readLog, readLogEnd } from './log-file.ts';
 
 type LogPart = NonNullable<ResponseOf<typeof getProcessLogs>['stdout']>;
 
 /** A search reads a log in chunks of so many bytes. */
 const SEARCH_BYTES = 256 * 1024;
 const DIGEST_BYTES = 256 * 1024;
+/** The maximum end of each stream that a turn of its session quotes. */
+const QUOTED = { lines: 40, bytes: 4096 };
+
+const streams = ['stdout', 'stderr'] as const;
 
 /** The size of a process's output, and the end of each stream. */
 export interface Printed {
@@ -21,38 +26,41 @@ export interface Printed {
 
 export const nothingPrinted: Printed = { output: null, tails: { stdout: '', stderr: '' } };
 
-/** Resolves with the size and the end of a process's output, read from its logs; a damaged log counts as empty. */
-export async function readPrinted(
-  pathOf: (stream: StreamName) => string,
-  bounds: { lines: number; bytes: number },
-): Promise<Printed> {
-  const [stdout, stderr] = await Promise.all([
-    readTail(pathOf('stdout'), bounds).catch(unlessDamaged),
-    readTail(pathOf('stderr'), bounds).catch(unlessDamaged),
-  ]);
-  const isTruncated = async (stream: StreamName) =>
-    (await measureLog(pathOf(stream)).catch(unlessDamaged))?.truncated ?? true;
+/**
+ * Resolves with the size and the end of a process's output, read from its logs in a directory; an unreadable log counts as
+ * empty.
+ */
+export async function readPrinted(directory: string, processId: string): Promise<Printed> {
+  const paths = streams.map((stream) => logPath(directory, processId, stream));
+  const [stdout, stderr] = await Promise.all(
+    paths.map((file) => readTail(file, QUOTED).catch(unlessUnreadable)),
+  );
+  const [isStdoutCut = true, isStderrCut = true] = await Promise.all(
+    paths.map(async (file) => (await measureLog(file).catch(unlessUnreadable))?.truncated),
+  );
   return {
     output: {
       stdout_bytes: stdout?.total_bytes ?? 0,
       stderr_bytes: stderr?.total_bytes ?? 0,
-      stdout_truncated: await isTruncated('stdout'),
-      stderr_truncated: await isTruncated('stderr'),
+      stdout_truncated: isStdoutCut,
+      stderr_truncated: isStderrCut,
     },
     tails: { stdout: stdout?.content ?? '', stderr: stderr?.content ?? '' },
   };
 }
 
-/** Resolves with a digest of all stored output of a process and of `more`; a damaged log counts as empty. */
+/** Resolves with a digest of all stored output of a process and of `more`; an unreadable log counts as empty. */
 export async function digestPrinted(
-  pathOf: (stream: StreamName) => string,
+  directory: string,
+  processId: string,
   more: string,
 ): Promise<string> {
   const hash = createHash('sha256').update(more);
-  for (const stream of ['stdout', 'stderr'] as const) {
+  for (const stream of streams) {
+    const file = logPath(directory, processId, stream);
     hash.update(`\0${stream}\0`);
     for (let from = 0; ;) {
-      const range = await readLog(pathOf(stream), from, DIGEST_BYTES).catch(unlessDamaged);
+      const range = await readLog(file, from, DIGEST_BYTES).catch(unlessUnreadable);
       if (!range || range.bytes.length === 0) break;
       hash.update(range.bytes);
       from = range.from + range.bytes.length;
@@ -61,9 +69,9 @@ export async function digestPrinted(
   return hash.digest('hex');
 }
 
-/** Returns null for the error of a damaged log; throws any other error. */
-function unlessDamaged(error: unknown): null {
-  if (isAppError(error, 'storage_damaged')) return null;
+/** Returns null for a log that is damaged, or that another program has replaced, for example by a link; throws any other error. */
+function unlessUnreadable(error: unknown): null {
+  if (isAppError(error, 'storage_damaged') || error instanceof ForeignFileError) return null;
   throw error;
 }
 

@@ -23,9 +23,7 @@ import {
 } from './process.ts';
 import { logPath } from './log-file.ts';
 import type { ProcessDependencies } from './dependencies.ts';
-import { NOTICE_TAIL } from './notices.ts';
-import { readPrinted } from './reading.ts';
-import { type ProcessStart, type Running, runningOf } from './running.ts';
+import { printedOf, type ProcessStart, type Running, runningOf } from './running.ts';
 
 type Dependencies = Omit<ProcessDependencies, 'sessionStore' | 'sandbox' | 'ids' | 'assertRoom'>;
 
@@ -233,7 +231,7 @@ export class ProcessRunner {
     this.#deps.logger.warn({ process_id, why }, 'cannot take a process over');
     const message = `the server could not take the process over, and has ended it: ${why}`;
     const failure = { code: 'runtime_restarted', message };
-    const { output } = await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL);
+    const { output } = await printedOf(this.#deps, process_id);
     await this.#finish(running, { exit: null, failure, cause: null, output });
   }
 
@@ -378,9 +376,7 @@ export class ProcessRunner {
     running.output.flush();
     running.input?.close();
     const tails =
-      running.process.on_exit === null
-        ? null
-        : (await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL)).tails;
+      running.process.on_exit === null ? null : (await printedOf(this.#deps, process_id)).tails;
     await persist(this.#deps, this.#stopping.signal, { process_id }, (tx) => {
       const now = store.process(tx, process_id);
       if (hasEnded(now)) return;

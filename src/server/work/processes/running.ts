@@ -7,6 +7,7 @@ import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
 import { type SurvivingOutput, ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
+import { nothingPrinted, type Printed, readPrinted } from './reading.ts';
 
 export interface ProcessStart {
   /** Null: it runs without a sandbox. */
@@ -93,6 +94,17 @@ export function runningOf(process: Process, deps: Dependencies, start: ProcessSt
     done: Promise.withResolvers<void>(),
     output,
   };
+}
+
+/** Resolves with the stored output of a process. Never rejects, because the end of a process is stored also without it. */
+export function printedOf(
+  { directory, logger }: Pick<Dependencies, 'directory' | 'logger'>,
+  process_id: string,
+): Promise<Printed> {
+  return readPrinted(directory, process_id).catch((error: unknown) => {
+    logger.warn({ err: error, process_id }, 'cannot read the output of a process');
+    return nothingPrinted;
+  });
 }
 
 /** The maximum of input that is held beside its pipe, in bytes; beyond it, a sender waits. */

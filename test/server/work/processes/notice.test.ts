@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Turn } from '../../../../src/api/sessions.ts';
@@ -18,6 +20,7 @@ import {
   Gate,
   get,
   kindsOf,
+  printed,
   ranTo,
   run,
   type Server,
@@ -110,6 +113,22 @@ test('An exit notice starts a turn of an idle owner, with the result and the end
   expect(only).toMatchObject({ source: 'process_exit' });
   expect(more).toEqual([]);
   expect(await get(given, started)).toMatchObject({ status: 'failed', notice: 'delivered' });
+});
+
+test('An exit notice has no output if another program has replaced the log by a link.', async () => {
+  const { given, provider, notify } = await startWithOwner();
+  using gate = new Gate(given.directory);
+  const started = await run(given, `echo seen; ${gate.wait}`, notify);
+  await printed(given, started, 'seen');
+  const log = path.join(given.directory, 'logs', `${started.process_id}.stdout`);
+  const other = path.join(given.directory, 'other');
+  fs.writeFileSync(other, 'else\n');
+  fs.rmSync(log);
+  fs.symlinkSync(other, log);
+  gate.open();
+  const text = textOf(await provider.nextTurn());
+  expect(text).toContain(`Process ${started.process_id} ended: completed, exit code 0`);
+  expect(text).not.toContain('process_output');
 });
 
 test('An exit notice is stored with the end of its process: the turn follows at once.', async () => {
