@@ -1,8 +1,10 @@
 import type { Hook } from '../../api/hooks.ts';
+import { isAppError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import { scopeColumn } from '../../core/events/event.ts';
 import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
+import { persist } from '../../core/store/persist.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
 import { messageOf, type Outcome } from './outcome.ts';
@@ -32,6 +34,8 @@ export interface RunnerDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | '
     signal: AbortSignal,
   ) => Promise<Outcome | null>;
 }
+
+type Change = (state: HookState, tx: Writer) => HookState;
 
 /**
  * Delivers the events of one hook from the log, one after the other, and repeats each until the delivery succeeds. The
@@ -136,7 +140,7 @@ export class HookRunner {
           { err: error, hook: this.definition.name },
           'a hook cannot read the event log',
         );
-        await this.#failed(null, messageOf(error)).catch(() => undefined);
+        await this.#failed(null, messageOf(error));
         await clock.sleep(pauseAfter(1), this.#stopping.signal).catch(() => undefined);
       }
     }
@@ -225,7 +229,7 @@ export class HookRunner {
 
   async #delivered({ seq }: LogEntry, wasTaken: boolean): Promise<void> {
     const { log, clock } = this.#deps;
-    await this.#update((state, tx) => {
+    await this.#persist((state, tx) => {
       const { failure } = state;
       if (failure?.told === true && failure.event_seq !== null && wasTaken) {
         const payload = { hook: state.name, event_seq: failure.event_seq, since: failure.since };
@@ -244,7 +248,7 @@ export class HookRunner {
 
   async #failed(entry: LogEntry | null, error: string, attempts = 1): Promise<void> {
     const { log, clock, logger } = this.#deps;
-    await this.#update((state, tx) => {
+    await this.#persist((state, tx) => {
       const event_seq = entry?.seq ?? null;
       // Skipped meanwhile.
       if (event_seq !== null && event_seq <= state.cursor) return state;
@@ -287,12 +291,20 @@ export class HookRunner {
     });
   }
 
-  async #update(change: (state: HookState, tx: Writer) => HookState): Promise<void> {
-    await this.#deps.db.transact((tx) => {
-      const next = change(this.#row(tx), tx);
-      this.#deps.store.update(tx, next);
-      tx.whenDurable(() => (this.#state = next));
-    });
+  async #update(change: Change): Promise<void> {
+    await this.#deps.db.transact((tx) => this.#write(tx, change));
+  }
+
+  /** Stores the outcome of an attempt once the disk has room: without it, the event would be delivered again. */
+  async #persist(change: Change): Promise<void> {
+    const what = { hook: this.definition.name };
+    await persist(this.#deps, this.#stopping.signal, what, (tx) => this.#write(tx, change));
+  }
+
+  #write(tx: Writer, change: Change): void {
+    const next = change(this.#row(tx), tx);
+    this.#deps.store.update(tx, next);
+    tx.whenDurable(() => (this.#state = next));
   }
 
   #row(tx: Writer): HookState {
@@ -320,12 +332,17 @@ export class HookRunner {
     const { latestSeq } = this.#deps.feed;
     let count = 0;
     let since: number | null = null;
-    for (let after = this.#cursor; after < latestSeq && count < COUNTED;) {
-      const { entries, end } = this.#read(after, COUNTED - count, latestSeq);
-      const [first] = entries;
-      if (first) since ??= createdAt(first);
-      count += entries.length;
-      after = end;
+    try {
+      for (let after = this.#cursor; after < latestSeq && count < COUNTED;) {
+        const { entries, end } = this.#read(after, COUNTED - count, latestSeq);
+        const [first] = entries;
+        if (first) since ??= createdAt(first);
+        count += entries.length;
+        after = end;
+      }
+    } catch (error) {
+      // The hook itself reports a damaged event once it reaches the event.
+      if (!isAppError(error, 'storage_damaged')) throw error;
     }
     return { count, since };
   }

@@ -11,6 +11,7 @@ import { Receiver, type Received, signatureOf } from '../../support/hooks/receiv
 import { scaled } from '../../support/patience.ts';
 import { type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { openStore } from '../../support/store.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
@@ -479,4 +480,27 @@ test('Health and the list report a hook that cannot work; other hooks work.', as
     checks: { hooks: { detail: expect.stringContaining('"turn.complete"') as string } },
   });
   expect(await hookIn(given, 'broken')).toMatchObject({ state: 'broken' });
+});
+
+test('The list of hooks reports a hook whose next event is damaged.', async () => {
+  const own = testDirectory('hooks');
+  const config = { hooks: [{ name: 'run', kinds, command: 'false' }] };
+  const first = await testRuntime({ config, providers: [provider()], directory: own });
+  const { id } = await openSession(first.client, own);
+  await rename(first, id, 'one');
+  await eventually(async () => (await hookIn(first, 'run')).failure?.event_seq ?? null).not.toBe(
+    null,
+  );
+  await first.stop();
+  {
+    await using store = await openStore(own);
+    const damage = store.db.prepare(
+      "UPDATE events SET sum = sum + 1 WHERE kind = 'session.updated'",
+    );
+    await store.db.transact((tx) => damage.run(tx));
+  }
+  const next = await testRuntime({ config, providers: [provider()], directory: own });
+  const failing = async () => (await hookIn(next, 'run')).failure?.event_seq;
+  await eventually(failing).toBeNull();
+  expect(await hookIn(next, 'run')).toMatchObject({ state: 'failing', waiting: 0 });
 });
