@@ -111,7 +111,10 @@ it('Membership is changed by the lead, and by each member for itself.', async ()
   expect((await remove(teamHarness, 1, 1)).result.results).toEqual([
     { agent_id: teamHarness.agents[1]?.id, ok: true },
   ]);
-  const { result } = await remove(teamHarness, 0, 1, 2);
+  const leaving = [1, 2].map((one) => teamHarness.agents[one]?.id);
+  // Some models pass null for every optional argument.
+  const nothing = { team_id: null, title: null, prompt: null, worktree_name: null };
+  const { result } = await add(teamHarness, 0, { ...nothing, remove_agent_ids: leaving });
   expect(result.results).toMatchObject([{ ok: false, error: { code: 'not_found' } }, { ok: true }]);
 });
 

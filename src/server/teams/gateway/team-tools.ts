@@ -4,6 +4,7 @@ import type { Team } from '../../../api/teams.ts';
 import { toolNamespaces } from '../../../api/tools.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
+import { filledFields } from '../../../core/lib/filled-fields.ts';
 import type { MessageService } from '../messages.ts';
 import type { TeamService } from '../service.ts';
 import type { SpawnService } from '../spawn.ts';
@@ -120,7 +121,7 @@ class TeamTools {
     const { session } = caller;
     const team = await this.#teamOf(team_id, session);
     if (!leaving) return this.#add(team, adding, caller);
-    const conflicting = Object.keys(adding)[0];
+    const conflicting = filledFields(adding)[0]?.[0];
     if (conflicting !== undefined)
       throw new ToolError(
         'bad_request',
