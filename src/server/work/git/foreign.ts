@@ -1,7 +1,9 @@
+import type { Dirent } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { type AppError, conflictError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
+import { codeOf } from '../../../core/lib/system-error.ts';
 
 /** The maximum size of git's small files, in bytes; logs may be longer. */
 const NOTE_BYTES = 1024 * 1024;
@@ -49,7 +51,7 @@ export async function entryKindOf(
     if (found.isDirectory()) return 'directory';
     return found.isSymbolicLink() ? 'link' : 'other';
   } catch (error) {
-    if (NOWHERE.has((error as NodeJS.ErrnoException).code ?? '')) return null;
+    if (NOWHERE.has(codeOf(error))) return null;
     throw error;
   }
 }
@@ -87,9 +89,15 @@ async function assertNotes(directory: string): Promise<void> {
   }
 }
 
-/** Does the same for the files of a worktree that git opens by their names, and in repositories that lie in it. */
-export async function assertFiles(files: string): Promise<void> {
-  await assertBelow(files, (name) => OPENED.has(name));
+/**
+ * Does the same for the files of a worktree that git opens by their names, and in repositories that lie in it. Like git, it
+ * skips directories that the server may not read, such as data of a container; with `isWhole`, it throws the error of the system.
+ */
+export async function assertFiles(
+  files: string,
+  { isWhole = false }: { isWhole?: boolean } = {},
+): Promise<void> {
+  await assertBelow(files, (name) => OPENED.has(name), isWhole);
 }
 
 /** Does the same for the directory of git that lies in a directory, or that its file `.git` names. */
@@ -102,13 +110,29 @@ async function assertInner(directory: string): Promise<void> {
   else if (target !== undefined) await assertNotes(path.resolve(directory, target));
 }
 
-async function assertBelow(directory: string, isOpened: (name: string) => boolean): Promise<void> {
+async function assertBelow(
+  directory: string,
+  isOpened: (name: string) => boolean,
+  isWhole = true,
+): Promise<void> {
   if ((await entryKindOf(directory)) !== 'directory') return;
-  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+  for (const entry of await entriesIn(directory, isWhole)) {
     const isPlain = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink();
     if (!isPlain && isOpened(entry.name)) throw notRegular(path.join(directory, entry.name));
     if (entry.name === '.git') await assertInner(directory);
-    else if (entry.isDirectory()) await assertBelow(path.join(directory, entry.name), isOpened);
+    else if (entry.isDirectory())
+      await assertBelow(path.join(directory, entry.name), isOpened, isWhole);
+  }
+}
+
+/** Returns the entries of a directory; none if another program has removed the directory meanwhile. */
+async function entriesIn(directory: string, isWhole: boolean): Promise<Dirent[]> {
+  try {
+    return await fs.readdir(directory, { withFileTypes: true });
+  } catch (error) {
+    const code = codeOf(error);
+    if (NOWHERE.has(code) || (code === 'EACCES' && !isWhole)) return [];
+    throw error;
   }
 }
 

@@ -157,14 +157,15 @@ async function contentOf(
   return { ...found, files: await rawTree(opened, files, { changed, asGitSees }) };
 }
 
-/** Throws `conflict` if git would block on a file of a worktree. */
+/** Throws `conflict` if git would block on a file of a worktree, and the error of the system if git could not read a directory. */
 export async function assertReadable(files: string | null, adminDir: string | null): Promise<void> {
   if (adminDir !== null) {
     await assertGitDirectory(adminDir);
     // If HEAD is not a regular file, git only reports that there is no repository; `refIn` names the file.
     await refIn(adminDir);
   }
-  if (files !== null) await assertFiles(files);
+  // The removal of a worktree must not leave out a file from its archive.
+  if (files !== null) await assertFiles(files, { isWhole: true });
 }
 
 /** Writes the tree of the staged files; the versions of files in conflict are below `CONFLICTS`. */
