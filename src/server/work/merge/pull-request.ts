@@ -231,11 +231,12 @@ async function createPullRequest(
     stdin: 'none',
   });
   const [printed, problems] = [textOf(child.stdout), textOf(child.stderr)];
-  const { code } = await endOf(child, { clock, signal, limitMs: LIMIT_MS });
-  const found = /^https?:\/\/\S+$/m.exec((await printed).trim())?.[0];
+  const { code, isLate } = await endOf(child, { clock, signal, limitMs: LIMIT_MS });
+  const found = /^https?:\/\/\S+$/m.exec(printed().trim())?.[0];
   if (code === 0 && found !== undefined) return found;
-  const why = (await problems).trim().split('\n').slice(-5).join('\n');
-  throw conflictError(`gh did not create a pull request: ${why || `exit code ${code}`}`);
+  const why = problems().trim().split('\n').slice(-5).join('\n');
+  const how = isLate ? `it exceeded ${LIMIT_MS / 60_000} minutes` : `exit code ${code}`;
+  throw conflictError(`gh did not create a pull request: ${why || how}`);
 }
 
 /** Returns the name of a repository as `gh` takes it: HOST/OWNER/NAME; what looks otherwise is left as it is. */
@@ -252,9 +253,11 @@ export function withoutPassword(url: string): string {
   return url.replace(/^([a-z+]+:\/\/)[^@/]*@/i, '$1');
 }
 
-async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+/** Collects the end of an output. */
+function textOf(stream: NodeJS.ReadableStream): () => string {
   let text = '';
-  for await (const chunk of stream.setEncoding('utf8'))
-    text = (text + String(chunk)).slice(-OUTPUT_CHARS);
-  return text;
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    text = (text + chunk).slice(-OUTPUT_CHARS);
+  });
+  return () => text;
 }

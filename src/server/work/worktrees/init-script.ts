@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Session } from '../../../api/sessions.ts';
@@ -18,7 +17,8 @@ const LIMIT_MS = 10 * 60_000;
 const GRACE_MS = 2000;
 /** The number of bytes that are kept of the end of its output. */
 const TAIL_BYTES = 4096;
-const TAIL_WAIT_MS = 1000;
+/** How long the outputs of an ended child are read that a process outside of its group holds open, in ms. */
+const OUTPUT_WAIT_MS = 1000;
 
 /**
  * Runs the init script of a repository in a new worktree. It runs a copy of the allowed content, made in `scratch`, in
@@ -64,9 +64,7 @@ export async function runInitScript(
   const tail = tailOf(child);
   const limits = { clock, signal: stopping, limitMs: LIMIT_MS };
   const { code, signal, isLate } = await endOf(child, limits);
-  // A process that has left the group may still hold the pipes open.
-  await Promise.race([tail.ended, clock.sleep(TAIL_WAIT_MS)]);
-  const output_tail = tail.text();
+  const output_tail = tail();
   const { sha256 } = script;
   if (code === 0 && !isLate)
     return { status: 'completed', exit_code: 0, output_tail, sha256, how_to_allow: null };
@@ -79,12 +77,18 @@ export async function runInitScript(
   );
 }
 
-/** Waits for the end of a child, which is ended after `limitMs` or once `signal` aborts, with all its group. */
+/**
+ * Waits for the end of a child and its outputs. The child is ended after `limitMs` or once `signal` aborts, with all its group.
+ * A process that has left the group may hold the outputs open.
+ */
 export async function endOf(
   child: Child,
   { clock, signal, limitMs }: { clock: Clock; signal: AbortSignal; limitMs: number },
 ): Promise<ChildExit & { isLate: boolean }> {
   let isLate = false;
+  const closed = [child.stdout, child.stderr].map(
+    (stream) => new Promise((resolve) => stream.once('close', resolve)),
+  );
   const stop = () => void child.end(GRACE_MS);
   using _limit = clock.after(limitMs, () => {
     isLate = true;
@@ -95,20 +99,18 @@ export async function endOf(
   const exit = await child.exited;
   signal.removeEventListener('abort', stop);
   await child.end(0);
+  await Promise.race([Promise.all(closed), clock.sleep(OUTPUT_WAIT_MS)]);
+  for (const stream of [child.stdout, child.stderr]) stream.destroy();
   return { ...exit, isLate };
 }
 
 /** Collects the end of a child's output, of both streams together. */
-function tailOf(child: Child): { text: () => string; ended: Promise<unknown> } {
+function tailOf(child: Child): () => string {
   let tail = Buffer.alloc(0);
-  const streams = [child.stdout, child.stderr];
-  for (const stream of streams)
+  for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
       tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
     });
-  return {
-    // The first character may have been cut.
-    text: () => tail.subarray(continuationBytes(tail)).toString('utf8'),
-    ended: Promise.all(streams.map((stream) => once(stream, 'close'))),
-  };
+  // The first character may have been cut.
+  return () => tail.subarray(continuationBytes(tail)).toString('utf8');
 }

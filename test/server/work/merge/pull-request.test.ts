@@ -31,6 +31,7 @@ beforeAll(() => {
 printf '%s\\n' "$@" >> ${programs.path}/calls
 case "$*" in *--title\\ refused*) echo 'a pull request already exists' >&2; exit 1;; esac
 case "$*" in *--title\\ split*) for i in $(seq 50); do printf '\\303' >&2; /bin/true; printf '\\244' >&2; done; exit 1;; esac
+case "$*" in *--title\\ daemon*) setsid sleep 100 & esac
 echo 'Creating pull request' >&2
 echo https://github.com/ada/project/pull/7
 `;
@@ -150,6 +151,12 @@ test('A pull request reports an error of gh whose letters arrive in two parts.',
   await expect(open(harness, tree, { push: true, title: 'split' })).rejects.toMatchObject({
     message: `gh did not create a pull request: ${'ä'.repeat(50)}`,
   });
+});
+
+test('A pull request does not wait for a background process of gh that holds its output open.', async () => {
+  const { harness, tree } = await working();
+  const { url } = await open(harness, tree, { push: true, title: 'daemon' });
+  expect(url).toBe('https://github.com/ada/project/pull/7');
 });
 
 test('A pull request reports the error of gh, and the error of a remote that refuses the push.', async () => {
