@@ -2,7 +2,7 @@ import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
-import type { Reader } from '../../../core/store/transaction.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { isThere } from '../git/foreign.ts';
 import {
@@ -30,6 +30,24 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status' | 'diagnost
 
 function outcome(status: Outcome['status'], ...diagnostics: string[]): Outcome {
   return { status, diagnostics };
+}
+
+/** Stores that a worktree was removed, and releases the claims that a missing worktree may still have. */
+export function storeCleaned(
+  { store, claims, clock }: Pick<WorktreeDependencies, 'store' | 'claims' | 'clock'>,
+  tx: Writer,
+  id: string,
+  { archive_ref, reason }: Pick<Worktree, 'archive_ref'> & { reason: string | null },
+): void {
+  for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
+  const cleaned: Worktree = {
+    ...store.worktree(tx, id),
+    status: 'cleaned',
+    archive_ref,
+    cleanup_due_at: null,
+    updated_at: clock.now(),
+  };
+  store.move(tx, cleaned, 'worktree.cleaned', { reason });
 }
 
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
@@ -216,7 +234,7 @@ export class WorktreeCleanup {
     reason: string | null,
     anyway: boolean,
   ): Promise<Outcome> {
-    const { db, store, claims, clock, gitContext } = this.#deps;
+    const { db, store, clock, gitContext } = this.#deps;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
     const settings = await settingsIn(worktree, repository);
@@ -250,15 +268,7 @@ export class WorktreeCleanup {
     const isKept = removed.hasArchive ?? (await hasArchive(repository, id));
     const archive_ref = isKept ? archiveRef(id) : null;
     await db.transact((tx) => {
-      for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
-      const cleaned: Worktree = {
-        ...store.worktree(tx, id),
-        status: 'cleaned',
-        archive_ref,
-        cleanup_due_at: null,
-        updated_at: clock.now(),
-      };
-      store.move(tx, cleaned, 'worktree.cleaned', { reason });
+      storeCleaned(this.#deps, tx, id, { archive_ref, reason });
       if (removed.left === null) store.endOperation(tx, id);
     });
     return {

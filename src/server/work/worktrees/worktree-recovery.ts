@@ -6,6 +6,7 @@ import { completeOperation } from '../merge/merge-worktree.ts';
 import { hasArchive } from './archive.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import type { Operation } from './store.ts';
+import { storeCleaned } from './worktree-cleanup.ts';
 import { discardFiles, isAside, removeFiles, sweepFiles } from './worktree-files.ts';
 import { archiveRef } from './worktree-state.ts';
 
@@ -107,11 +108,9 @@ export class WorktreeRecovery {
     const archive_ref = isKept ? archiveRef(worktree.id) : null;
     const change = (tx: Writer) => {
       const stored = store.worktree(tx, worktree.id);
-      const now = { ...stored, archive_ref, updated_at: clock.now() };
-      const cleaned = { ...now, status: 'cleaned' as const };
       if (hasBegun && stored.status !== 'cleaned')
-        store.move(tx, cleaned, 'worktree.cleaned', { reason: 'recovery' });
-      else store.worktrees.update(tx, now);
+        storeCleaned(this.#deps, tx, worktree.id, { archive_ref, reason: 'recovery' });
+      else store.worktrees.update(tx, { ...stored, archive_ref, updated_at: clock.now() });
     };
     return { change, left };
   }

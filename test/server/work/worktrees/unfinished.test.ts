@@ -62,6 +62,26 @@ test('A start does not undo a creation whose directory another worktree has, as 
   expect(await run(data, 'SELECT id FROM worktree_operations')).toEqual([]);
 });
 
+test('A start that completes the removal of a missing worktree releases its claims.', async () => {
+  const { data, repository } = setUp();
+  const env = { CADRE_FAILPOINTS: 'worktree.aside=kill' };
+  const server = await testServer({ directory: data, env });
+  const { id } = await openSession(server.client, repository);
+  const worktree = await create(server, id);
+  commit(worktree.path, 'a commit');
+  fs.rmSync(worktree.path, { recursive: true });
+  const params = { worktree_id: worktree.id };
+  const restoring = server.client.call(endpoints.restoreWorktree, { params, body: {} });
+  await expect(restoring).rejects.toBeInstanceOf(Error);
+  const { client } = await testServer({ directory: data });
+  expect(await client.call(endpoints.getWorktree, { params })).toMatchObject({
+    status: 'cleaned',
+    claims: [{ session_id: id, released_at: expect.any(Number) }],
+  });
+  const session = await client.call(endpoints.getSession, { params: { session_id: id } });
+  expect(session.worktree_id).toBeNull();
+});
+
 async function run(data: string, sql: string, values: SqlValue[] = []): Promise<SqlValue[][]> {
   const db = await openDatabase(data);
   try {
