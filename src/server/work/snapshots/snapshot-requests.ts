@@ -64,15 +64,16 @@ export class SnapshotRequests {
   }
 
   /** Runs `work` for a session. Throws `not_found`, `storage_full`, and `conflict` if git fails or the time is over. */
-  async work<T>(sessionId: string, work: (work: WorkContext) => Promise<T>): Promise<T> {
+  work<T>(sessionId: string, work: (work: WorkContext) => Promise<T>): Promise<T> {
     const { db, clock, sessionStore, worktrees, gitContext } = this.#deps;
-    const [session, worktree] = await db.read((rx) => {
-      const found = sessionStore.session(rx, sessionId);
-      const id = found.worktree_id;
-      return [found, id === null ? null : worktrees.worktree(rx, id)] as const;
-    });
     this.#count += 1;
     return this.#lanes.run(String(this.#count % AT_ONCE), async () => {
+      // A turn may have begun while the request waited.
+      const [session, worktree] = await db.read((rx) => {
+        const found = sessionStore.session(rx, sessionId);
+        const id = found.worktree_id;
+        return [found, id === null ? null : worktrees.worktree(rx, id)] as const;
+      });
       const late = new AbortController();
       using _ = clock.after(LIMIT_MS, () =>
         late.abort(new Error('the request exceeded its time limit')),
