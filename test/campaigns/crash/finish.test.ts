@@ -31,7 +31,7 @@ async function expectAfterDeath(
   {
     meanwhile,
     after,
-  }: { meanwhile?: (serverRun: Life) => void; after: (serverRun: Life) => unknown },
+  }: { meanwhile?: (serverRun: Life) => unknown; after: (serverRun: Life) => unknown },
 ): Promise<void> {
   const place = testDirectory('merge');
   const data = path.join(place, 'data');
@@ -53,7 +53,7 @@ async function expectAfterDeath(
   await expectError(server.client.call(endpoints.mergeWorktree, { params, body }), 'unreachable');
   expect((await server.exited).signal).toBe('SIGKILL');
   expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
-  meanwhile?.({ repo, tree, before, server });
+  await meanwhile?.({ repo, tree, before, server });
   server = await testServer({ directory: data });
   await after({ repo, tree, before, server });
   for (const directory of [repo, tree.path])
@@ -89,6 +89,17 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
         await expectMerged(serverRun);
         expect(git(serverRun.repo, 'status', '--porcelain')).toBe('');
       },
+    }));
+
+  test('A start while the repository is not there leaves the merge to the next start.', () =>
+    expectAfterDeath('worktree.moved', {
+      async meanwhile({ repo, server: { directory } }) {
+        fs.renameSync(repo, `${repo}-away`);
+        const without = await testServer({ directory });
+        await without.end('SIGTERM');
+        fs.renameSync(`${repo}-away`, repo);
+      },
+      after: expectMerged,
     }));
 
   test('After a kill between two files, the next start writes the others, and keeps later edits of a person.', () =>

@@ -82,7 +82,12 @@ export class WorktreeRecovery {
         : NOTHING_TO_REPAIR;
     const repository = await recordedRepository(gitContext.git, worktree.repo_root);
     if (kind === 'move') {
-      if (repository === null) return NOTHING_TO_REPAIR;
+      // Its disk may not be mounted yet, and the indexes of its checkouts are locked until the moves are complete.
+      if (repository === null)
+        return {
+          ...NOTHING_TO_REPAIR,
+          left: `the repository ${worktree.repo_root} no longer exists`,
+        };
       const complete = () => completeOperation(this.#deps, operation, repository);
       const change = await gitContext.withRepositoryLock(repository, complete);
       return { change, left: null };
