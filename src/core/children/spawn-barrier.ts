@@ -230,8 +230,11 @@ export function abandonLeader(process: BarrierProcess): void {
   exit.resolve({ code: null, signal: null });
 }
 
+/** Node reports the first name of a number that has several, such as SIGABRT instead of SIGIOT. */
 const signalNames = new Map(
-  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
+  Object.entries(os.constants.signals)
+    .map(([name, number]) => [number, name as NodeJS.Signals] as const)
+    .toReversed(),
 );
 
 /** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */

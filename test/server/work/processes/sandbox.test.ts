@@ -176,6 +176,8 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
       expect(await exit('exit 7')).toEqual([7, null]);
       expect(await exit('kill -TERM $$')).toEqual([null, 'SIGTERM']);
       expect(await exit('kill -KILL $$')).toEqual([null, 'SIGKILL']);
+      // The number of SIGABRT has the second name SIGIOT.
+      expect(await exit('kill -ABRT $$')).toEqual([null, 'SIGABRT']);
       expect(await exit('no-such-program')).toEqual([127, null]);
     }));
 
