@@ -22,7 +22,7 @@ const O_PATH = 0o10_000_000;
  * the same time: no link is followed, so nothing outside of the tree is removed. The program must not be able to replace
  * the directory above. Anything else with this name is removed too.
  */
-export async function removeTree(directory: string): Promise<void> {
+export async function removeTree(directory: string | Buffer): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await removeOnce(directory);
@@ -32,7 +32,7 @@ export async function removeTree(directory: string): Promise<void> {
   }
 }
 
-async function removeOnce(directory: string): Promise<void> {
+async function removeOnce(directory: string | Buffer): Promise<void> {
   const top = await holdForRemoval(directory);
   if (top === null) return fs.rm(directory, { force: true });
   try {

@@ -2,6 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import {
   type DirectoryHandle,
+  entryIn,
   openDirectoryBelow,
   openDirectoryIfPresent,
 } from '../../lib/directory-handle.ts';
@@ -44,9 +45,11 @@ async function removeLinksBelow(directory: string, names: readonly string[]): Pr
   }
 }
 
+/** Names are bytes, because a program inside can use a name that is not UTF-8, and git follows such a link, too. */
 async function removeLinks(directory: DirectoryHandle, level: number): Promise<void> {
-  for (const entry of await fs.readdir(directory.path, { withFileTypes: true })) {
-    const at = `${directory.path}/${entry.name}`;
+  const options = { withFileTypes: true, encoding: 'buffer' } as const;
+  for (const entry of await fs.readdir(directory.path, options)) {
+    const at = entryIn(directory, entry.name);
     if (entry.isSymbolicLink()) {
       if (!(await isSymbolicRef(at))) await fs.unlink(at).catch(unless('ENOENT'));
     } else if (entry.isDirectory()) {
@@ -58,7 +61,7 @@ async function removeLinks(directory: DirectoryHandle, level: number): Promise<v
 }
 
 /** Whether a link is a ref that names another ref, as old versions of git have written them. It leads to no other directory. */
-async function isSymbolicRef(link: string): Promise<boolean> {
+async function isSymbolicRef(link: Buffer): Promise<boolean> {
   const target = await fs.readlink(link).catch(() => '');
   return target.startsWith('refs/') && !target.split('/').includes('..');
 }

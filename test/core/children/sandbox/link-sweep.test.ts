@@ -107,6 +107,27 @@ describe('the sweep of links', () => {
       }),
   );
 
+  test.skipIf(!hasProc)(
+    'A link is removed even if its name, or the name of its directory, is not UTF-8.',
+    () =>
+      withHarness(async ({ common, worktree, victim }) => {
+        const heads = path.join(common, 'refs/heads');
+        const odd = Buffer.from([0x2f, 0x6b, 0xff]);
+        const inner = Buffer.concat([Buffer.from(`${heads}/d`), odd]);
+        fs.mkdirSync(path.join(heads, 'd'));
+        fs.mkdirSync(inner);
+        const links = [
+          Buffer.concat([Buffer.from(heads), odd]),
+          Buffer.concat([inner, Buffer.from('/k')]),
+        ];
+        for (const link of links) fs.symlinkSync(victim, link);
+        await removeGitLinks(worktree);
+        const left = links.filter((one) => fs.lstatSync(one, { throwIfNoEntry: false }));
+        expect(left).toEqual([]);
+        expect(fs.readdirSync(victim)).toEqual(['precious']);
+      }),
+  );
+
   test('A directory that is too deep for git is removed with its links.', () =>
     withHarness(async ({ common, worktree, victim }) => {
       const deep = path.join(common, 'refs/heads', ...Array<string>(100).fill('d'));
