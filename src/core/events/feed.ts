@@ -191,7 +191,8 @@ interface Subscriber {
 
 /** The newest events in the order of their seqs, up to `maxBytes` UTF-16 code units of text. */
 class Ring {
-  readonly #entries: AppendedEntry[] = [];
+  /** An entry that the ring has dropped is undefined, so that its text takes no memory. */
+  readonly #entries: (AppendedEntry | undefined)[] = [];
   readonly #maxBytes: number;
   #head = 0;
   #bytes = 0;
@@ -215,7 +216,8 @@ class Ring {
     this.#entries.push(entry);
     this.#bytes += entry.text.length;
     while (this.#bytes > this.#maxBytes && this.#head < this.#entries.length) {
-      const oldest = this.#entries[this.#head++];
+      const oldest = this.#entries[this.#head];
+      this.#entries[this.#head++] = undefined;
       if (!oldest) break;
       this.#bytes -= oldest.text.length;
       this.raiseFloor(oldest.seq);
