@@ -12,11 +12,18 @@ programs. Never open it for writing: another program would delete the write-ahea
 `;
 const MARK = 'This directory belongs to cadre';
 /** Names that may be in a new directory: files that the operator, a client or the Finder of macOS provides, and lost+found. */
-const BROUGHT = new Set(['auth', 'config.toml', HISTORY_FILE, 'lost+found', '.DS_Store']);
+const BROUGHT = new Set([
+  'auth',
+  'callers',
+  'config.toml',
+  HISTORY_FILE,
+  'lost+found',
+  '.DS_Store',
+]);
 /** Names that the server creates there. A directory may be a symbolic link of the same user. */
 const FILES =
   /^(README|lock|stopped|server\.json|serve\.log(\.1)?|prompts\.jsonl|events\.cadre.*)$/;
-const DIRECTORIES = /^(auth|blobs|logs|sandbox|scratch|worktrees)$/;
+const DIRECTORIES = /^(auth|blobs|callers|logs|sandbox|scratch|worktrees)$/;
 
 /**
  * Prepares a data directory: with mode 0700 and a README. A directory that exists has to belong to this user, to be

@@ -40,6 +40,7 @@ function expectRefused(directory: string, why: RegExp): void {
 test.for<[string, Record<string, string | null>]>([
   ['empty', {}],
   ['with a configuration and a token in it', { 'config.toml': '', auth: null }],
+  ['with the token of an agent that uses a server elsewhere', { callers: null }],
   ['with what a file system brings along', { 'lost+found': null }],
   ['that the Finder has looked into', { '.DS_Store': 'x' }],
   [
