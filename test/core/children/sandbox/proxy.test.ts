@@ -9,6 +9,7 @@ import {
 } from '../../../../src/core/children/sandbox/network/proxy.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import type { Reach } from '../../../../src/core/lib/host-lists.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
 
 interface Harness {
   /** Sends bytes to the proxy, and resolves with all that it answers. */
@@ -152,6 +153,29 @@ describe('the proxy of a sandbox', () => {
       expect(answered.match(/HTTP\/1.1 200 /g)).toHaveLength(16);
     });
     expect(warned).not.toHaveBeenCalled();
+  });
+
+  test('A host that never answers is left when the program has closed its connection.', async () => {
+    const reached = Promise.withResolvers<net.Socket>();
+    const silent = net.createServer((socket) => {
+      socket.once('data', () => reached.resolve(socket)).on('error', () => undefined);
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const proxy = new SandboxProxy({
+      reachOf: async () => 'any',
+      onRefused: () => undefined,
+      clock: systemClock,
+      ownPort: () => 0,
+    });
+    const entrance = net.createServer((socket) => proxy.accept(socket));
+    await once(entrance.listen(0, '127.0.0.1'), 'listening');
+    const program = net.connect((entrance.address() as AddressInfo).port, '127.0.0.1');
+    program.write(get(`http://127.0.0.1:${port}/`));
+    const host = await reached.promise;
+    program.destroy();
+    await expectEventually(() => host.destroyed).toBe(true);
+    for (const one of [silent, entrance]) one.close();
   });
 
   test('A host that cannot be reached is a bad gateway.', () =>

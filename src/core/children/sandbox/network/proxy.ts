@@ -99,6 +99,7 @@ export class SandboxProxy {
       if (url?.protocol !== 'http:')
         throw new RefusedError('this proxy serves CONNECT, and requests of http: URLs', 400);
       const socket = await this.#connect(url.hostname, Number(url.port || 80), request.socket);
+      if (response.destroyed) return void socket.destroy();
       const target = http.request({
         createConnection: () => socket,
         method: request.method,
@@ -107,6 +108,8 @@ export class SandboxProxy {
       });
       // Its socket may fail after the response has begun.
       target.on('error', () => undefined);
+      // A program that leaves early would leave this connection to a host that never answers.
+      response.once('close', () => target.destroy());
       pipeline(request, target, () => undefined);
       const answer = await responseOf(target);
       response.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
