@@ -208,25 +208,29 @@ async function listenIn<T>(
   const helper = startHelper(words, LISTEN_INSIDE, numbers);
   const over = once(helper, 'exit');
   over.catch(() => undefined);
+  const listening: Listening[] = [];
   try {
-    const used = await use(await receive(helper, ports, clock));
+    const pid = await receive(helper, ports, listening, clock);
+    const used = await use({ pid, listening });
     helper.disconnect();
     await over;
     return used;
+  } catch (error) {
+    for (const { server } of listening) server.close();
+    throw error;
   } finally {
     helper.kill('SIGKILL');
   }
 }
 
-/** Resolves with the sockets that a process passes, and with its pid. */
+/** Adds the sockets that a process passes to `listening`. Resolves with the pid of the process once all are there. */
 async function receive(
   helper: ChildProcess,
   ports: readonly InsidePort[],
+  listening: Listening[],
   clock: Clock,
-): Promise<{ pid: number; listening: readonly Listening[] }> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const listening: Listening[] = [];
-  let pid = 0;
+): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
   const printed = helper.stderr ? text(helper.stderr) : Promise.resolve('');
   helper.once('error', reject);
   helper.once('exit', () => {
@@ -235,16 +239,9 @@ async function receive(
   helper.on('message', (message: { port: number; pid: number }, server) => {
     const accept = ports.find(({ port }) => port === message.port)?.accept;
     if (!server || !accept) return;
-    pid = message.pid;
     listening.push({ server: server as Server, accept });
-    if (listening.length === ports.length) resolve();
+    if (listening.length === ports.length) resolve(message.pid);
   });
   using _limit = clock.after(LIMIT_MS, () => reject(new Error('it took too long')));
-  try {
-    await promise;
-    return { pid, listening };
-  } catch (error) {
-    for (const { server } of listening) server.close();
-    throw error;
-  }
+  return await promise;
 }
