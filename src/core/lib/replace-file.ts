@@ -24,8 +24,8 @@ export function createFile(file: string, text: string, { flush = false } = {}): 
   }
 }
 
-/** The errors of a file system that has no hard links. */
-const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+/** The errors of a file system that has no hard links, and of one that refuses a link to a file of another user. */
+export const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
  * Replaces a file by one rename, by default readable for its owner alone; with `flush` the text is on disk before the

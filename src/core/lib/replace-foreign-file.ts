@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { type DirectoryHandle, openDirectory } from './directory-handle.ts';
 import { newUuid } from './ids.ts';
+import { WITHOUT_LINKS } from './replace-file.ts';
 import { codeOf, unless } from './system-error.ts';
 
 /** An entry of a directory: the bytes of a file, or the target of a symbolic link. */
@@ -47,19 +48,22 @@ export async function replaceForeignFile(
   await write(at(draft), entry, await permissionsOf(at(base)));
   try {
     const isAside = await isDoneUnless('ENOENT', fs.rename(at(base), at(aside)));
-    const found = isAside ? await readEntry(at(aside), maxBytes) : null;
-    const isRefused = found === 'other' || !mayReplace(found);
-    if (!isRefused && (await isPlaced(at(draft), at(base)))) {
-      if (!isAside) return null;
-      if (keeps) return path.join(path.dirname(name), aside);
-      await fs.unlink(at(aside));
-      return null;
+    try {
+      const found = isAside ? await readEntry(at(aside), maxBytes) : null;
+      const isRefused = found === 'other' || !mayReplace(found);
+      if (isRefused || !(await isPlaced(at(draft), at(base))))
+        throw new NotReplaced(`${name} was changed at the same time`);
+    } catch (error) {
+      if (isAside && !(await isPutBack(at(aside), at(base))))
+        throw new NotReplaced(
+          `${name} was changed at the same time, and its earlier content is now in ${aside}`,
+        );
+      throw error;
     }
-    if (isAside && !(await isPutBack(at(aside), at(base))))
-      throw new NotReplaced(
-        `${name} was changed at the same time, and its earlier content is now in ${aside}`,
-      );
-    throw new NotReplaced(`${name} was changed at the same time`);
+    if (!isAside) return null;
+    if (keeps) return path.join(path.dirname(name), aside);
+    await fs.unlink(at(aside));
+    return null;
   } finally {
     await fs.rm(at(draft), { force: true });
   }
@@ -132,9 +136,16 @@ async function write(
   await handle.sync();
 }
 
-/** Gives the draft its name, unless something else has it; then returns false. */
-function isPlaced(draft: string, file: string): Promise<boolean> {
-  return isDoneUnless('EEXIST', fs.link(draft, file));
+/** Gives a file another name, unless something else has it; then returns false. The file may keep its former name. */
+async function isPlaced(file: string, name: string): Promise<boolean> {
+  try {
+    return await isDoneUnless('EEXIST', fs.link(file, name));
+  } catch (error) {
+    if (!WITHOUT_LINKS.has(codeOf(error))) throw error;
+    if (await fs.lstat(name).catch(unless('ENOENT'))) return false;
+    await fs.rename(file, name);
+    return true;
+  }
 }
 
 async function isDoneUnless(code: string, work: Promise<void>): Promise<boolean> {
@@ -150,7 +161,7 @@ async function isPutBack(aside: string, file: string): Promise<boolean> {
     return true;
   }
   if (!(await isPlaced(aside, file))) return false;
-  await fs.unlink(aside);
+  await fs.rm(aside, { force: true });
   return true;
 }
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   type ForeignEntry,
   NotReplaced,
@@ -52,6 +52,41 @@ test('An entry that may not be replaced keeps its name and inode, and leaves no 
     expect(fs.lstatSync(path.join(own.path, name)).ino).toBe(ino);
   }
   expect(fs.readdirSync(own.path).toSorted()).toEqual(['directory', 'file', 'link']);
+});
+
+test('A file keeps its name if its content cannot be compared.', async () => {
+  await using own = tempDirectory('replace');
+  fs.writeFileSync(path.join(own.path, 'notes'), 'before');
+  const replacing = replaceForeignFile(own.path, 'notes', {
+    entry,
+    mayReplace: () => {
+      throw new Error('no memory');
+    },
+    keeps: false,
+    maxBytes: 100,
+  });
+  await expect(replacing).rejects.toThrow('no memory');
+  expect(fs.readdirSync(own.path)).toEqual(['notes']);
+});
+
+test('A file is replaced, or put back, in a file system without hard links.', async () => {
+  await using own = tempDirectory('replace');
+  const file = path.join(own.path, 'notes');
+  fs.writeFileSync(file, 'before');
+  const refused = Object.assign(new Error('EPERM: operation not permitted'), { code: 'EPERM' });
+  using _link = vi.spyOn(fs.promises, 'link').mockRejectedValue(refused);
+  const replace = (mayReplace: boolean) =>
+    replaceForeignFile(own.path, 'notes', {
+      entry,
+      mayReplace: () => mayReplace,
+      keeps: false,
+      maxBytes: 100,
+    });
+  await expect(replace(false)).rejects.toThrow(NotReplaced);
+  expect(fs.readFileSync(file, 'utf8')).toBe('before');
+  await replace(true);
+  expect(fs.readFileSync(file, 'utf8')).toBe('restored');
+  expect(fs.readdirSync(own.path)).toEqual(['notes']);
 });
 
 test('A replaced file keeps its permissions except the executable bit, which is set or cleared.', async () => {
