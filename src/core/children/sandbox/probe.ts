@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { hasProc } from '../../lib/platform.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import type { BarrierCommand } from '../spawn-barrier.ts';
 import { SandboxNetwork } from './network/network.ts';
 import { createMountPoints } from './files.ts';
@@ -116,7 +117,7 @@ async function tryVariant(
     await using entered = hasProxy(network) ? await openNetwork(searchPath, clock) : null;
     const mode = variant.filter === null ? 0 : 2;
     const text = `while read -r name value; do [ "$name" = Seccomp: ] && mode=$value; done < /proc/self/status
-[ ! -e '${secret}' ] && [ -w . ] && [ ! -w /usr ] && [ "$mode" = ${mode} ] && echo ${CONFINED}`;
+[ ! -e ${shellWord(secret)} ] && [ -w . ] && [ ! -w /usr ] && [ "$mode" = ${mode} ] && echo ${CONFINED}`;
     const { stdout, stderr } = await run({
       command: '/bin/sh',
       args: ['-c', text],

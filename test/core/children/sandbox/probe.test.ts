@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { BarrierCommand } from '../../../../src/core/children/spawn-barrier.ts';
 import { probeSandbox } from '../../../../src/core/children/sandbox/probe.ts';
 import { probeThisMachine } from '../../../../src/core/children/sandbox/run-probe.ts';
 import { type MachineSettings, reasonOf } from '../../../../src/core/children/sandbox/reasons.ts';
@@ -152,6 +154,26 @@ describe.skipIf(!hasProc)('the level', () => {
   test('A machine that allows no namespace has no sandbox.', async () => {
     const printed = { stderr: 'bwrap: No permissions to create new namespace' };
     expect(await probeWith([printed, printed])).toMatchObject({ level: 'none' });
+  });
+
+  test('The command of the probe is valid in a data directory with a quote in its name.', async () => {
+    await using directory = tempDirectory("o'brien");
+    fs.writeFileSync(path.join(directory.path, 'bwrap'), '#!/bin/sh\n', { mode: 0o755 });
+    const options = {
+      searchPath: directory.path,
+      network: 'none',
+      nests: false,
+      directory: directory.path,
+      arch: 'x64',
+      clock: systemClock,
+    } as const;
+    const texts: string[] = [];
+    const run = async ({ args }: BarrierCommand) => {
+      texts.push(args[1] ?? '');
+      return { stdout: 'confined\n', stderr: '' };
+    };
+    await probeSandbox({ ...options, run });
+    expect(texts.map((text) => spawnSync('/bin/sh', ['-n', '-c', text]).status)).toEqual([0]);
   });
 
   test('A machine without bubblewrap has no sandbox.', async () => {
