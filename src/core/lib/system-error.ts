@@ -14,9 +14,14 @@ export function unless(code: string): (error: unknown) => undefined {
 /** These errors say nothing about a file: the process or the machine has no descriptor or no memory left. */
 const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
 
+/** Reports whether the process or the machine has no descriptor or no memory left. */
+export function isShortage(error: unknown): boolean {
+  return SHORTAGES.has(codeOf(error));
+}
+
 /** A handler of rejections that returns null if a file cannot be used, and throws if there is no descriptor or memory left. */
 export function nullUnlessShort(error: unknown): null {
-  if (SHORTAGES.has(codeOf(error))) throw error;
+  if (isShortage(error)) throw error;
   return null;
 }
 
@@ -27,5 +32,5 @@ export function isNoRoom(error: unknown): boolean {
 
 /** Reports whether the system refused an operation because of the file that it is about. */
 export function isAboutFile(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).syscall !== undefined && !SHORTAGES.has(codeOf(error));
+  return (error as NodeJS.ErrnoException).syscall !== undefined && !isShortage(error);
 }

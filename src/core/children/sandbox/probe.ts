@@ -5,6 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { hasProc } from '../../lib/platform.ts';
 import { shellWord } from '../../lib/shell-word.ts';
+import { isNoRoom, isShortage } from '../../lib/system-error.ts';
 import type { BarrierCommand } from '../spawn-barrier.ts';
 import { SandboxNetwork } from './network/network.ts';
 import { createMountPoints } from './files.ts';
@@ -47,7 +48,10 @@ const CONFINED = 'confined';
 /** The names of directories with the files of a probe; a server that was killed may leave one. */
 export const PROBE_PREFIX = 'probe-';
 
-/** Starts a sandbox to find the level. The command inside reports whether it is confined: a wrapper does not pass. */
+/**
+ * Starts a sandbox to find the level. The command inside reports whether it is confined: a wrapper does not pass. Rejects if
+ * the server itself has no descriptor, memory or space for the probe.
+ */
 export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel> {
   const { searchPath, nests, directory, arch = process.arch } = options;
   if (!hasProc) return { level: 'none', ...NOT_LINUX };
@@ -135,6 +139,8 @@ async function tryVariant(
     if (stdout.trim() === CONFINED) return null;
     return stderr.trim() === '' ? NOT_CONFINED : reasonOf(stderr, await readMachine());
   } catch (error) {
+    // Without a descriptor, memory or space, nothing was found out.
+    if (isShortage(error) || isNoRoom(error)) throw error;
     return reasonOf((error as Error).message, await readMachine());
   } finally {
     await fs.rm(scratch, { recursive: true, force: true });

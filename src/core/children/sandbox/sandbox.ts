@@ -353,8 +353,11 @@ export class Sandbox {
   async #probeOnce(): Promise<SandboxLevel> {
     const { clock, logger, probe, settings } = this.#deps;
     this.#probedAt = clock.monotonic();
-    await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const level = await probe(this.#directory);
+    const made = fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const probed = made.then(() => probe(this.#directory));
+    // An error says nothing about the machine, so the next child probes again.
+    probed.catch(() => (this.#probed = undefined));
+    const level = await probed;
     this.#level = level;
     const detail = detailOf(level);
     if (level.level === 'full') logger.info({ level: level.level }, 'the sandbox is available');

@@ -1,12 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { Networks } from '../../../../src/core/children/sandbox/network/networks.ts';
 import type { BarrierCommand } from '../../../../src/core/children/spawn-barrier.ts';
-import { probeSandbox } from '../../../../src/core/children/sandbox/probe.ts';
+import { probeSandbox, type SandboxLevel } from '../../../../src/core/children/sandbox/probe.ts';
 import { probeThisMachine } from '../../../../src/core/children/sandbox/run-probe.ts';
 import { type MachineSettings, reasonOf } from '../../../../src/core/children/sandbox/reasons.ts';
+import { Sandbox } from '../../../../src/core/children/sandbox/sandbox.ts';
+import { configSchema } from '../../../../src/core/config/schema.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
+import { silentLog } from '../../../../src/core/lib/log.ts';
 import { hasProc } from '../../../../src/core/lib/platform.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
@@ -106,6 +110,24 @@ describe('the reason for a failed probe', () => {
   });
 });
 
+test('A probe that fails is repeated when a sandbox is needed again.', async () => {
+  await using directory = tempDirectory('probe');
+  const probe = vi.fn<() => Promise<SandboxLevel>>();
+  probe.mockRejectedValueOnce(new Error('spawn EMFILE'));
+  probe.mockResolvedValue({ level: 'none', reason: 'x', help: 'y' });
+  const sandbox = new Sandbox({
+    settings: configSchema.parse({ sandbox: { mode: 'auto' } }).sandbox,
+    paths: { home: '/', dataDirectory: directory.path, worktrees: '/', searchPath: '' },
+    networks: new Networks({ clock: systemClock, searchPath: '', onProblem: () => undefined }),
+    probe,
+    clock: systemClock,
+    logger: silentLog(),
+  });
+  await expect(sandbox.describe('/work', undefined)).rejects.toThrow('EMFILE');
+  expect(await sandbox.describe('/work', undefined)).toMatch(/^none: /);
+  expect(probe).toHaveBeenCalledTimes(2);
+});
+
 describe.skipIf(!hasProc)('the level', () => {
   /** Probes with a program `bwrap`, whose runs answer in order. */
   async function probeWith(
@@ -174,6 +196,21 @@ describe.skipIf(!hasProc)('the level', () => {
     };
     await probeSandbox({ ...options, run });
     expect(texts.map((text) => spawnSync('/bin/sh', ['-n', '-c', text]).status)).toEqual([0]);
+  });
+
+  test('A server without a free descriptor does not learn from a probe that there is no sandbox.', async () => {
+    await using directory = tempDirectory('probe');
+    fs.writeFileSync(path.join(directory.path, 'bwrap'), '#!/bin/sh\n', { mode: 0o755 });
+    const options = {
+      searchPath: directory.path,
+      network: 'none',
+      nests: false,
+      directory: directory.path,
+      clock: systemClock,
+    } as const;
+    const short = Object.assign(new Error('spawn EMFILE'), { code: 'EMFILE' });
+    const run = () => Promise.reject(short);
+    await expect(probeSandbox({ ...options, run })).rejects.toBe(short);
   });
 
   test('A machine without bubblewrap has no sandbox.', async () => {
