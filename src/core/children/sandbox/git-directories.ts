@@ -2,6 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../../lib/foreign-file.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import { nullUnlessShort } from '../../lib/system-error.ts';
 
 /** The git directories of a repository. A child must not change their settings: git outside runs the programs that they name. */
 export interface GitDirectories {
@@ -52,8 +53,10 @@ async function findTop(directory: string): Promise<string | null> {
   }
 }
 
-/** Resolves with a file of one line; empty if it cannot be read. */
+/** Resolves with a file of one line; empty if it cannot be read. Without a free descriptor, that is not known. */
 async function readLine(directory: string, name: string): Promise<string> {
-  const content = await readForeignFile(directory, name, { maxBytes: MAX_BYTES }).catch(() => null);
+  const content = await readForeignFile(directory, name, { maxBytes: MAX_BYTES }).catch(
+    nullUnlessShort,
+  );
   return content?.toString('utf8').trim() ?? '';
 }
