@@ -18,8 +18,9 @@ export const MARK = 'logs/refs/cadre';
 const MAX_LEVELS = 64;
 
 /**
- * Removes the links that programs inside may have left in the repository of a worktree and in its git directory: git
- * outside would read and write their targets. Does nothing for a directory that is in no linked worktree.
+ * Removes the links and named pipes that programs inside may have left in the repository of a worktree and in its git
+ * directory: git outside would read and write the targets of the links, and wait for ever at a pipe in place of a ref.
+ * Does nothing for a directory that is in no linked worktree.
  */
 export async function removeGitLinks(root: string): Promise<void> {
   const found = await findGitDirectories(root);
@@ -28,7 +29,7 @@ export async function removeGitLinks(root: string): Promise<void> {
   await removeLinksBelow(commonDirectory, [...SWEPT, path.relative(commonDirectory, gitDirectory)]);
 }
 
-/** Removes such links in a repository, if programs inside have ever been able to write it. Its git directory is the common one. */
+/** Removes them in a repository, if programs inside have ever been able to write it. Its git directory is the common one. */
 export async function removeLinksOfRepository(commonDirectory: string): Promise<void> {
   const mark = await fs.lstat(path.join(commonDirectory, MARK)).catch(() => null);
   if (mark?.isDirectory()) await removeLinksBelow(commonDirectory, SWEPT);
@@ -50,7 +51,7 @@ async function removeLinks(directory: DirectoryHandle, level: number): Promise<v
   const options = { withFileTypes: true, encoding: 'buffer' } as const;
   for (const entry of await fs.readdir(directory.path, options)) {
     const at = entryIn(directory, entry.name);
-    if (entry.isSymbolicLink()) {
+    if (entry.isSymbolicLink() || entry.isFIFO()) {
       if (!(await isSymbolicRef(at))) await fs.unlink(at).catch(unless('ENOENT'));
     } else if (entry.isDirectory()) {
       await using inner = level < MAX_LEVELS ? await openDirectoryIfPresent(at) : null;

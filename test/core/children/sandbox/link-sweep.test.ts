@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -127,6 +128,14 @@ describe('the sweep of links', () => {
         expect(fs.readdirSync(victim)).toEqual(['precious']);
       }),
   );
+
+  test('A named pipe, at which git would wait, is removed.', () =>
+    withHarness(async ({ common, worktree }) => {
+      execFileSync('mkfifo', [path.join(common, 'refs/heads/pipe')]);
+      await removeGitLinks(worktree);
+      expect(isThere(path.join(common, 'refs/heads/pipe'))).toBe(false);
+      expect(git(worktree, 'branch', '--format=%(refname:short)')).toMatch(/^main\b/m);
+    }));
 
   test('A directory that is too deep for git is removed with its links.', () =>
     withHarness(async ({ common, worktree, victim }) => {
