@@ -60,9 +60,12 @@ export function lockedByFlock(file: string): number | null {
   fs.closeSync(fd);
   // flock exits with 1 if another process holds the lock.
   if (!helper.error && helper.status === 1) return null;
-  throw new AppError('internal', `cannot lock ${file}: install the program "flock" (util-linux)`, {
-    cause: helper.error,
-  });
+  const isMissing = codeOf(helper.error) === 'ENOENT';
+  const reason = helper.error?.message ?? `flock exited with ${helper.status ?? helper.signal}`;
+  const remedy = isMissing
+    ? 'install the program "flock" (util-linux)'
+    : `${reason}: use a local file system, and check the limits of processes and open files`;
+  throw new AppError('internal', `cannot lock ${file}: ${remedy}`, { cause: helper.error });
 }
 
 /** Flag of macOS and the BSDs, where open(2) itself takes the lock of flock(2); Node has no name for it. */

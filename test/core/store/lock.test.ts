@@ -22,6 +22,23 @@ const ways = [
   },
 ];
 
+test.skipIf(process.platform !== 'linux')(
+  'An error of a lock names the reason, and advises to install only a missing program.',
+  async () => {
+    await using directory = tempDirectory();
+    const file = path.join(directory.path, 'lock');
+    const before = process.env.PATH;
+    process.env.PATH = directory.path;
+    try {
+      expect(() => lockedByFlock(file)).toThrow(/install the program "flock"/);
+      fs.writeFileSync(path.join(directory.path, 'flock'), '#!/bin/sh\nexit 71\n', { mode: 0o755 });
+      expect(() => lockedByFlock(file)).toThrow(/flock exited with 71: use a local file system/);
+    } finally {
+      process.env.PATH = before;
+    }
+  },
+);
+
 describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) => {
   test('A second server is refused with the pid of the first one until the first one stops.', async () => {
     await using directory = tempDirectory();
