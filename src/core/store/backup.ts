@@ -2,11 +2,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, conflictError } from '../../api/errors.ts';
-import { unless } from '../lib/system-error.ts';
 import { DATABASE_FILE, openConnection, type SqlTools } from './connection.ts';
 import type { Database } from './database.ts';
 import { fork } from './forks.ts';
-import { isNoRoom } from '../lib/system-error.ts';
+import { isNoRoom, unless } from '../lib/system-error.ts';
 import { asStorageError } from './storage-error.ts';
 
 /** A backup in one file. The file is unlinked already: its bytes go when `file` is closed or the process dies. */
