@@ -236,7 +236,7 @@ export async function socketPathOf(directory: string): Promise<string> {
   const { XDG_RUNTIME_DIR: named } = process.env;
   const own = named
     ? path.join(named, 'cadre')
-    : path.join(os.tmpdir(), `cadre-${os.userInfo().uid}`);
+    : path.join(os.tmpdir(), `cadre-${process.geteuid?.()}`);
   await fs.mkdir(own, { recursive: true, mode: 0o700 });
   assertOwn(own, await fs.lstat(own));
   return path.join(own, `${createHash('sha256').update(inside).digest('hex').slice(0, 32)}.sock`);
