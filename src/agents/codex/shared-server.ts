@@ -128,6 +128,8 @@ export class SharedServer {
     if (running.users > 0) return;
     // A server with routes is not kept: a turn that its agent has left would continue and block its thread.
     if (this.#lingers && running === this.#running && !server.hasRoutes) {
+      // Two leases that were released at once both get here.
+      running.linger?.[Symbol.dispose]();
       running.linger = this.#clock.after(LINGER_MS, () => {
         this.#forget(running);
         void server.end(END_MS);

@@ -63,6 +63,15 @@ test('The server stays if a session arrives while the last one leaves.', async (
   expect(started.map(({ ended }) => ended)).toEqual([false]);
 });
 
+test('The server stays if a session arrives after two sessions have left at once.', async () => {
+  const { clock, started, shared } = setUp();
+  const leases = [await shared.lease(signal), await shared.lease(signal)];
+  await Promise.all(leases.map((lease) => lease.release(0)));
+  await shared.lease(signal);
+  clock.advance(60_000);
+  expect(started.map(({ ended }) => ended)).toEqual([false]);
+});
+
 test('The server stops at once with its last session if a turn is still unfinished.', async () => {
   const { started, shared } = setUp();
   const lease = await shared.lease(signal);
