@@ -120,8 +120,8 @@ export class BoundedLine {
       case COMMA:
         return this.#separate();
       default:
-        // Blanks and digits have no end of their own.
-        if (this.#length < MESSAGE_LIMITS.bytes + SPARE_BYTES) this.#keep(byte);
+        // Blanks and digits have no end of their own. A field beyond the limits has a limit of its own.
+        if (this.#field || this.#length < MESSAGE_LIMITS.bytes + SPARE_BYTES) this.#keep(byte);
         else this.#limit ??= 'bytes';
     }
   }

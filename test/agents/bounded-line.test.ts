@@ -51,6 +51,13 @@ test('A line with a very long text keeps the start of the text with a mark.', ()
   expect(message).toMatchObject({ id: 7, method: 'm', params: { more: 'short' } });
 });
 
+test('A cut line keeps all short outer fields, also if they are long together.', () => {
+  const fields = Array.from({ length: 40 }, (_, n) => [`f${n}`, 'y'.repeat(400)] as const);
+  const others = { ...Object.fromEntries(fields), id: 7, method: 'm' };
+  const message = kept(JSON.stringify({ text: 'x'.repeat(9e6), ...others }));
+  expect(message).toMatchObject(others);
+});
+
 test.each([
   ['escapes', String.raw`\u001b`],
   ['quotes', String.raw`\"`],
