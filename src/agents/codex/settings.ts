@@ -210,7 +210,7 @@ function configOf(
     tool_timeout_sec: TOOL_SECONDS,
   };
   const mcp_servers = {
-    ...Object.fromEntries(others.map((one) => serverEntry(one, sidecar.env))),
+    ...Object.fromEntries(serverEntries(others, sidecar.env)),
     cadre,
   };
   const set = Object.entries(variables).map(
@@ -219,18 +219,31 @@ function configOf(
   return { config: { mcp_servers, ...Object.fromEntries(set) } };
 }
 
-/** Returns the entry of a client's server. Codex accepts only letters, digits, hyphens and underscores in its name. */
-function serverEntry(
-  server: McpServer,
+/**
+ * Returns the entries of a client's servers. Codex accepts only letters, digits, hyphens and underscores in a name, so two
+ * names may become the same: each further one gets a number.
+ */
+function serverEntries(
+  servers: readonly McpServer[],
   { [MCP_SESSION_VARIABLE]: session = '' }: Readonly<Record<string, string>>,
-): [name: string, entry: object] {
-  const name = server.name.replaceAll(/[^\w-]/g, '_');
+): ReadonlyMap<string, object> {
+  const entries = new Map<string, object>();
+  for (const server of servers) {
+    const name = server.name.replaceAll(/[^\w-]/g, '_');
+    let unique = name;
+    for (let n = 2; entries.has(unique); n++) unique = `${name}_${n}`;
+    entries.set(unique, serverEntry(server, session));
+  }
+  return entries;
+}
+
+function serverEntry(server: McpServer, session: string): object {
   if (server.type === 'stdio') {
     const { command, args = [], env = {} } = server;
-    return [name, { command, args, env: { ...env, [MCP_SESSION_VARIABLE]: session } }];
+    return { command, args, env: { ...env, [MCP_SESSION_VARIABLE]: session } };
   }
   const { url, headers = {} } = server;
-  return [name, { url, http_headers: headers }];
+  return { url, http_headers: headers };
 }
 
 export interface CodexOptions extends InstalledAgentDeps {

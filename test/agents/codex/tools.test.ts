@@ -45,3 +45,19 @@ test('A resumed thread receives its tools again, because codex does not keep the
   const resumed = agents[1]?.requests('thread/resume').map(toolsIn);
   expect(resumed).toMatchObject([{ env: { CADRE_SESSION_ID: session.id } }]);
 });
+
+test('Servers whose names differ only in characters that codex refuses are all given to it.', async () => {
+  const { open, agents } = await testRawCodex({});
+  const names = ['my files', 'my.files', 'files'];
+  const mcp_servers = names.map((name) => ({ type: 'stdio' as const, name, command: name }));
+  await (await open({ mcp_servers })).run('x');
+  const { config } = agents[0]?.requests('thread/start')[0] as {
+    config: { mcp_servers: Record<string, Server> };
+  };
+  const { cadre: _own, ...others } = config.mcp_servers;
+  expect(others).toMatchObject({
+    my_files: { command: 'my files' },
+    my_files_2: { command: 'my.files' },
+    files: { command: 'files' },
+  });
+});
