@@ -311,7 +311,8 @@ async function readLocks(): Promise<Map<string, number>> {
   const text = bytes?.toString('utf8') ?? '';
   const found = new Map<string, number>();
   for (const line of text.split('\n')) {
-    const [, pid, inode] = /FLOCK\s+\S+\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
+    // A process that waits for a lock has an arrow in front.
+    const [, pid, inode] = /^\d+: FLOCK\s+\S+\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
     if (pid !== undefined && inode !== undefined) found.set(inode, Number(pid));
   }
   return found;

@@ -110,12 +110,16 @@ it.skipIf(!hasProc)(
     fs.writeFileSync(file, '');
     const { spawn } = await import('node:child_process');
     const holder = spawn('flock', ['--no-fork', file, 'sleep', '60'], { stdio: 'ignore' });
+    let waiter: ReturnType<typeof spawn> | undefined;
     try {
       const params = { provider: 'codex' as const };
       const list = () => harness.client.call(endpoints.listConversations, { params, query: {} });
-      await expectEventually(list, scaled(10_000)).toMatchObject([
-        { in_use: { pid: holder.pid, program: 'codex' } },
-      ]);
+      const held = [{ in_use: { pid: holder.pid, program: 'codex' } }];
+      await expectEventually(list, scaled(10_000)).toMatchObject(held);
+      waiter = spawn('flock', ['--no-fork', file, 'true'], { stdio: 'ignore' });
+      const locked = () => fs.readFileSync('/proc/locks', 'utf8');
+      await expectEventually(locked, scaled(10_000)).toContain(`WRITE ${waiter.pid} `);
+      expect(await list()).toMatchObject(held);
       const body = { provider: 'codex' as const, import: { ref: 'thread-own' } };
       await expectError(
         harness.client.call(endpoints.createSession, { body }),
@@ -123,6 +127,7 @@ it.skipIf(!hasProc)(
         `process ${holder.pid}`,
       );
     } finally {
+      waiter?.kill('SIGKILL');
       holder.kill('SIGKILL');
     }
   },
