@@ -107,7 +107,8 @@ export class ClaudeConversations implements Conversations {
   async #transcripts(matches: (name: string) => boolean = () => true): Promise<Transcript[]> {
     const projects = this.#projects;
     const found: Transcript[] = [];
-    for await (const { project, names } of projectsOf(this.#settings.home())) {
+    const namesOf = (directory: string) => orNull(namesIn(directory));
+    for await (const { project, names } of projectsOf(this.#settings.home(), namesOf)) {
       const stats = await Promise.all(
         names.map(async (name): Promise<Transcript[]> => {
           const ref = NAME.exec(name)?.[1];

@@ -264,11 +264,12 @@ export async function namesIn(directory: string): Promise<string[] | null> {
   }
 }
 
-/** The names of the files of each project below the configuration directory of claude. */
+/** The names of the files of each project below the configuration directory of claude, as `namesOf` reads them. */
 export async function* projectsOf(
   home: string,
+  namesOf = namesIn,
 ): AsyncGenerator<{ project: string; names: string[] }> {
   const projects = path.join(home, 'projects');
   for (const project of (await namesIn(projects)) ?? [])
-    yield { project, names: (await namesIn(path.join(projects, project))) ?? [] };
+    yield { project, names: (await namesOf(path.join(projects, project))) ?? [] };
 }

@@ -33,6 +33,15 @@ test('Only the branch with the newest message is the conversation.', async () =>
   expect(prompts).toEqual(['a', 'b']);
 });
 
+test('A directory of transcripts that cannot be read does not hide the others.', async () => {
+  const home = testDirectory('transcript');
+  const transcript = new Transcript(home);
+  transcript.turn('a');
+  fs.symlinkSync('loop', path.join(home, '.claude', 'projects', 'loop'));
+  const found = await conversationsIn(home).list({ cwd: null, limit: 10 }, signal);
+  expect(found.map(({ ref }) => ref)).toEqual([transcript.ref]);
+});
+
 test('A compaction keeps the turns before it, and its summary is not a prompt.', async () => {
   const prompts = await promptsOf((transcript) => {
     transcript.turn('before');
