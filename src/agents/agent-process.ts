@@ -1,6 +1,5 @@
 import { addAbortListener } from 'node:events';
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { newUuid } from '../core/lib/ids.ts';
 import { makeDirectory } from '../core/lib/make-directory.ts';
 import { plain } from '../core/lib/plain.ts';
@@ -13,6 +12,8 @@ import { unavailable } from './provider.ts';
 
 /** The last characters of an agent's stderr that are kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
+/** So much of each output of a command that runs to its end is kept, in UTF-16 code units. */
+const MAX_OUTPUT_CHARACTERS = 64 * 1024;
 /** An agent whose connection is of no use any more has this long to exit by itself. */
 export const LOST_GRACE_MS = 1000;
 
@@ -235,13 +236,22 @@ export async function runProgram(
   const child = await startAgent(supervisor, { ...start, stdin: 'none' }, `${name}: "${what}"`);
   const limit = clock.after(limitMs, () => void child.end(0));
   try {
-    const ended = [text(child.stdout), text(child.stderr), child.exited] as const;
+    const ended = [beginningOf(child.stdout), beginningOf(child.stderr), child.exited] as const;
     const [stdout, stderr, { code }] = await Promise.all(ended);
     return { code, stdout, stderr };
   } finally {
     limit[Symbol.dispose]();
     await child.end(0);
   }
+}
+
+/** Reads an output to its end, and returns its beginning. */
+async function beginningOf(output: Readable): Promise<string> {
+  let kept = '';
+  output.setEncoding('utf8');
+  for await (const part of output as AsyncIterable<string>)
+    if (kept.length < MAX_OUTPUT_CHARACTERS) kept += part;
+  return kept.slice(0, MAX_OUTPUT_CHARACTERS);
 }
 
 /** Resolves with the result of `work`. Rejects with the reason of the signal if it aborts earlier. */

@@ -1,9 +1,15 @@
-import { PassThrough, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import type { Child } from '../../src/core/children/supervisor.ts';
-import { agentEndOf, answered, lossOf, tailOf } from '../../src/agents/agent-process.ts';
+import type { Child, Supervisor } from '../../src/core/children/supervisor.ts';
+import {
+  agentEndOf,
+  answered,
+  lossOf,
+  runProgram,
+  tailOf,
+} from '../../src/agents/agent-process.ts';
 import {
   type ReadProgress,
   readJsonLines,
@@ -43,6 +49,18 @@ const untilIdle = async () => {
 };
 
 const stderr = () => '';
+
+test('Only the beginning of the output of a command is kept.', async () => {
+  const given = child();
+  const stdout = Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(65_536, 'x')));
+  stdout.once('end', () => given.exit(0));
+  given.stderr.push(null);
+  const supervisor = { start: () => Promise.resolve({ ...given, stdout }) };
+  const program = { command: 'claude', args: [], env: {}, clock: new ManualClock() };
+  const options = { ...program, supervisor: supervisor as unknown as Supervisor };
+  const ended = await runProgram('claude', ['auth', 'status'], options, 1000);
+  expect(ended).toEqual({ code: 0, stdout: 'x'.repeat(65_536), stderr: '' });
+});
 
 test('The reason is the error in the output of the agent, even if the exit was seen long before.', async () => {
   const clock = new ManualClock();
