@@ -108,6 +108,7 @@ export class DeferredOptions {
     settings: TurnSettings,
     signal: AbortSignal,
   ): Promise<boolean> {
+    if (signal.aborted) return false;
     const { clock, gone } = this.#deps;
     let end: 'late' | 'gone' | null = null;
     const stop = (why: 'late' | 'gone') => {

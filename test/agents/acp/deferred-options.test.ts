@@ -1,4 +1,10 @@
 import { expect, test } from 'vitest';
+import { Choices } from '../../../src/agents/acp/choices.ts';
+import { DeferredOptions } from '../../../src/agents/acp/deferred-options.ts';
+import { LastSeen } from '../../../src/agents/acp/last-seen.ts';
+import { nothingOffered } from '../../../src/agents/acp/options.ts';
+import { defaultSettings } from '../../../src/agents/provider.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { itemsOf } from '../../support/providers/calls.ts';
 import {
   endTurn,
@@ -211,4 +217,22 @@ test('A permission request of another session shows its own call.', async () => 
   const { title, request } = payload.approval as { title: string; request: object };
   expect(title).toContain('remove theirs');
   expect(JSON.stringify(request)).not.toContain('make');
+});
+
+test('An interrupted turn waits for no further deferred option.', async () => {
+  const choices = new Choices(nothingOffered, null, {}, () => undefined);
+  const deferred = new DeferredOptions({
+    clock: new ManualClock(),
+    lastSeen: new LastSeen(),
+    choices: () => choices,
+    gone: () => new Promise(() => undefined),
+  });
+  deferred.expectOptions();
+  const settings = { ...defaultSettings(), model: 'large', thinkingEffort: 'high' };
+  const interrupted = new AbortController();
+  const first = deferred.isDeferred('model', settings, interrupted.signal);
+  interrupted.abort();
+  expect(await first).toBe(false);
+  expect(await deferred.isDeferred('thinkingEffort', settings, interrupted.signal)).toBe(false);
+  expect(deferred.mayBeOffered(settings)).toBe(true);
 });
