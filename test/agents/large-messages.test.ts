@@ -1,3 +1,4 @@
+import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test, vi } from 'vitest';
 import { PermissionPromptMonitor } from '../../src/agents/acp/permission-prompt-monitor.ts';
 import {
@@ -8,6 +9,7 @@ import { elicitationRequest, readElicitation } from '../../src/agents/acp/elicit
 import { UpdateForwarder } from '../../src/agents/acp/update-forwarder.ts';
 import { UsageMeter } from '../../src/agents/acp/usage.ts';
 import { DERIVED_LIMITS } from '../../src/agents/budget.ts';
+import { Connection as ClaudeConnection } from '../../src/agents/claude/connection.ts';
 import {
   approvalRequest as claudeRequest,
   readPermission as readClaude,
@@ -15,7 +17,13 @@ import {
 import { Reader as ClaudeReader } from '../../src/agents/claude/updates.ts';
 import { Reader as CodexReader } from '../../src/agents/codex/items.ts';
 import { readRequest } from '../../src/agents/codex/requests.ts';
-import { type AgentRequest, type AgentUpdate, defaultSettings } from '../../src/agents/provider.ts';
+import { OutputLines } from '../../src/agents/output-lines.ts';
+import {
+  type AgentRequest,
+  type AgentUpdate,
+  defaultSettings,
+  silentSink,
+} from '../../src/agents/provider.ts';
 
 const TIMES = 100;
 const MUCH = TIMES * DERIVED_LIMITS.entries;
@@ -262,6 +270,26 @@ describe.each(Object.keys(adapters))(
     );
   },
 );
+
+test('A message of claude that is nested too deeply is reported as too large.', async () => {
+  const input = `${'{"a":'.repeat(300)}1${'}'.repeat(300)}`;
+  const line = `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"t","input":${input}}]}}\n`;
+  const reader = new ClaudeReader();
+  const made: unknown[] = [];
+  const child = {
+    stdin: new PassThrough(),
+    stdout: Readable.from([Buffer.from(line)]),
+    writeInput: () => Promise.resolve(),
+  };
+  const connection = new ClaudeConnection(child, {
+    lines: new OutputLines({ sink: silentSink, child: null, save: () => null }),
+    onMessage: (message) => void made.push(...reader.read(message)),
+    onRequest: () => Promise.resolve(null),
+    onUnknown: () => undefined,
+  });
+  expect(await connection.readProgress.ended).toBeNull();
+  expect(made).toMatchObject([{ type: 'notice', code: 'message_cut' }, { type: 'tool' }]);
+});
 
 /** Converts a request of an agent, for each adapter. */
 const asking: Record<

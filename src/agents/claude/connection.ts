@@ -109,6 +109,8 @@ export class Connection extends JsonConnection<string> {
 
   #handle(json: unknown, text: string, line: OutputLine): Promise<void> | undefined {
     const { data } = message.safeParse(json);
+    const excess = excessOf(json);
+    if (excess) noteExcess(data, excess);
     if (data) this.nonProtocol.reset();
     else this.nonProtocol.note(text);
     switch (data?.type) {
@@ -119,7 +121,6 @@ export class Connection extends JsonConnection<string> {
         return this.#settleBy(data);
       case 'control_request': {
         const asked = request.safeParse(data).data;
-        const excess = excessOf(json);
         if (asked && excess) noteExcess(asked.request, excess);
         if (asked) this.#answer(asked, line);
         else this.#handlers.onUnknown();
