@@ -70,8 +70,19 @@ export interface ReportedLimit {
   isOfAccount: boolean;
 }
 
+/** The longest message of a failure, in UTF-16 code units, and how much of its end is kept: there is what to do about it. */
+const MAX_MESSAGE = 8192;
+const MESSAGE_END = 2048;
+
+/** A message of a failure, without its middle if it is too long: some agents send a stack or a page. */
+function cutMessage(message: string): string {
+  if (message.length <= MAX_MESSAGE) return message;
+  const start = message.slice(0, MAX_MESSAGE - MESSAGE_END).toWellFormed();
+  return `${start} … ${message.slice(-MESSAGE_END).toWellFormed()}`;
+}
+
 export function failed(code: string, message: string): TurnOutcome {
-  return { status: 'failed', error: { code, message } };
+  return { status: 'failed', error: { code, message: cutMessage(message) } };
 }
 
 /** A usage limit of which the agent says nothing else. */
@@ -105,7 +116,7 @@ export class ProviderError extends Error {
     | 'unsupported_images';
 
   constructor(code: ProviderError['code'], message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(cutMessage(message), options);
     this.code = code;
   }
 }

@@ -22,6 +22,8 @@ import {
   type AgentRequest,
   type AgentUpdate,
   defaultSettings,
+  failed,
+  ProviderError,
   silentSink,
 } from '../../src/agents/provider.ts';
 
@@ -270,6 +272,15 @@ describe.each(Object.keys(adapters))(
     );
   },
 );
+
+test('The message of a failure has a start and an end if it is too long.', () => {
+  const why = `the agent failed: ${'<p>'.repeat(1e6)}: run cadre providers login`;
+  const { error } = failed('provider_error', why);
+  const { message } = new ProviderError('provider_unavailable', why);
+  expect(message.length).toBeLessThan(10_000);
+  expect(message).toMatch(/^the agent failed: <p>.* … .*: run cadre providers login$/);
+  expect(error?.message).toBe(message);
+});
 
 test('A message of claude that is nested too deeply is reported as too large.', async () => {
   const input = `${'{"a":'.repeat(300)}1${'}'.repeat(300)}`;
