@@ -103,9 +103,16 @@ export abstract class InstalledProvider<M extends Model = Model> {
     return ask();
   }
 
-  protected loginChanged(): void {
+  /** Somebody has logged in. */
+  protected noteLogin(): void {
     this.#isLoggedOut = false;
+    this.loginChanged();
+  }
+
+  /** The agent is asked again for what depends on its login. */
+  protected loginChanged(): void {
     this.logins.forget();
+    this.modelCache.expire();
   }
 
   /** The home that is cadre's alone. Throws AppError `provider_managed` where the agent has the user's own. */
@@ -197,6 +204,11 @@ export class ModelCache<M extends Model = Model> {
 
   store(models: readonly M[]): void {
     this.#newest = { models, at: this.#clock.monotonic() };
+  }
+
+  /** The next use asks for a new list: another login may have other models. */
+  expire(): void {
+    if (this.#newest) this.#newest = { ...this.#newest, at: Number.NEGATIVE_INFINITY };
   }
 
   /** The newest list, or what `load` gives where that list is more than ten minutes old. Rejects as `load` does. */

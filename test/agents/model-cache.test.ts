@@ -27,3 +27,11 @@ test('A list that fails keeps the previous list.', async () => {
   await expect(failing).rejects.toThrow('no network');
   expect(cache.newest).toMatchObject([{ id: 'opus' }]);
 });
+
+test('Models are listed again after a change of the login, and the last list stays until then.', async () => {
+  const cache = new ModelCache(new ManualClock());
+  cache.store([model('opus')]);
+  cache.expire();
+  expect(cache.newest).toMatchObject([{ id: 'opus' }]);
+  expect(await cache.fresh(async () => [model('haiku')])).toMatchObject([{ id: 'haiku' }]);
+});

@@ -45,13 +45,13 @@ export class ClaudeProvider extends InstalledProvider implements Provider, Takes
       const home = this.ownHome();
       makeDirectory(home);
       replaceFile(path.join(home, KEY_FILE), `${key}\n`);
-      this.loginChanged();
+      this.noteLogin();
       return this.authStatus();
     },
     end: async () => {
       await fs.rm(path.join(this.ownHome(), KEY_FILE), { force: true });
       if (this.problem() === null) await endLogin(await this.#command());
-      this.logins.forget();
+      this.loginChanged();
       return this.authStatus();
     },
   };

@@ -40,22 +40,22 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     setKey: async (apiKey) => {
       this.ownHome();
       await this.#ask('account/login/start', { type: 'apiKey', apiKey });
-      this.loginChanged();
+      this.noteLogin();
       await retireAll(this.#sandboxed.values());
-      return this.#authStatus();
+      return this.authStatus();
     },
     import: async (auth) => {
       writeAuth(this.ownHome(), auth);
-      this.loginChanged();
+      this.noteLogin();
       await retireAll([this.#shared, ...this.#sandboxed.values()]);
-      return this.#authStatus();
+      return this.authStatus();
     },
     end: async () => {
       this.ownHome();
       await this.#ask('account/logout', {});
-      this.logins.forget();
+      this.loginChanged();
       await retireAll(this.#sandboxed.values());
-      return this.#authStatus();
+      return this.authStatus();
     },
   };
   readonly conversations = new CodexConversations({

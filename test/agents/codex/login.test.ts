@@ -75,6 +75,9 @@ test('A key is sent to codex on stdin, kept in a private home, and removed by th
   } = await testRawCodex(keeper(), { codex: { home } });
   const set = await client.call(endpoints.setCodexApiKey, { body });
   expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
+  const providers = await client.call(endpoints.listProviders, {});
+  const seen = { logged_in: true, login_is_stale: false };
+  expect(providers.find(({ id }) => id === 'codex')).toMatchObject(seen);
   expect(JSON.stringify(set)).not.toContain(body.api_key);
   const [server] = agents;
   expect(server?.env.CODEX_HOME).toBe(home);
