@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import net from 'node:net';
 import { promisify } from 'node:util';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -183,8 +184,11 @@ async function listen(
   orFree: boolean,
 ): Promise<string> {
   try {
+    // Given the name, fastify opens a second server for the other address of it, which has no limits and does not stop.
+    const { address } =
+      host === 'localhost' ? await lookup(host, { order: 'ipv4first' }) : { address: host };
     return await app.listen({
-      host: host.replace(/^\[(.*)\]$/, '$1'),
+      host: address.replace(/^\[(.*)\]$/, '$1'),
       port,
       listenTextResolver: (address) => `listening on ${address}`,
     });

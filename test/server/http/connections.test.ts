@@ -187,3 +187,13 @@ test.for([
     expect(connectionLimit(configured ?? 0, descriptors)).toBe(wanted);
   },
 );
+
+test('A server with the address localhost listens on one address, so that its limits apply to all connections.', async () => {
+  const config = { server: { bind_address: 'localhost:0' } };
+  const given = await testRuntime({ config });
+  const { hostname, port } = new URL(given.url);
+  expect(hostname).toBe('127.0.0.1');
+  const other = net.connect(Number(port), '::1');
+  await expect(once(other, 'connect')).rejects.toThrow();
+  expect(await health(given)).toBe(200);
+});
