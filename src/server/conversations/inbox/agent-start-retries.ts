@@ -28,6 +28,8 @@ interface AgentStartRetriesDeps extends Pick<ServerParts, 'db' | 'clock' | 'logg
 export class AgentStartRetries {
   readonly #deps: AgentStartRetriesDeps;
   readonly #due: string[] = [];
+  /** The timer of the next turn or trial of each session. */
+  readonly #timers = new Map<string, Disposable>();
   #isOpen = false;
   #isWorking = false;
 
@@ -44,7 +46,7 @@ export class AgentStartRetries {
     if (isHeld) this.#hold(tx, sessionId, error?.message ?? 'unknown reason', failures);
     else holds.wait(tx, sessionId, failures, clock.now() + delay);
     const again = () => (isHeld ? this.#try(sessionId) : inbox.tryLater(sessionId));
-    tx.whenDurable(() => void clock.after(delay, again));
+    tx.whenDurable(() => this.#after(delay, sessionId, again));
   }
 
   /** Ends the hold of a session, because a person wants a try. If that fails too, the session is held again. */
@@ -82,16 +84,29 @@ export class AgentStartRetries {
   /** One after the other, so that many sessions without an agent do not keep the machine busy. */
   async #work(): Promise<void> {
     for (let id = this.#due.shift(); this.#isOpen && id !== undefined; id = this.#due.shift())
-      await this.#tryNow(id).catch((error: unknown) =>
-        this.#deps.logger.error(
-          { err: error, session_id: id },
-          'cannot check whether an agent is available',
-        ),
-      );
+      await this.#tryNow(id).catch((error: unknown) => this.#tryAgain(id, error));
+  }
+
+  #tryAgain(sessionId: string, error: unknown): void {
+    this.#deps.logger.error(
+      { err: error, session_id: sessionId },
+      'cannot check whether an agent is available',
+    );
+    if (this.#isOpen) this.#after(retryDelay(TRIES), sessionId, () => this.#try(sessionId));
+  }
+
+  /** Calls `fn` after `delay` ms, in place of what a session waits for: a session must not be tried by two timers. */
+  #after(delay: number, sessionId: string, fn: () => void): void {
+    this.#timers.get(sessionId)?.[Symbol.dispose]();
+    const timer = this.#deps.clock.after(delay, () => {
+      this.#timers.delete(sessionId);
+      fn();
+    });
+    this.#timers.set(sessionId, timer);
   }
 
   async #tryNow(sessionId: string): Promise<void> {
-    const { db, holds, clock, inbox } = this.#deps;
+    const { db, holds, inbox } = this.#deps;
     if (!db.peek((rx) => this.#isHolding(rx, sessionId))) return;
     const trial = await inbox.tryAgent(sessionId);
     if (!this.#isOpen) return;
@@ -103,7 +118,9 @@ export class AgentStartRetries {
       }
       const failures = holds.failures(tx, sessionId) + (trial.is === 'failed' ? 1 : 0);
       if (trial.is === 'failed') this.#hold(tx, sessionId, trial.reason, failures);
-      tx.whenDurable(() => void clock.after(retryDelay(failures), () => this.#try(sessionId)));
+      tx.whenDurable(() =>
+        this.#after(retryDelay(failures), sessionId, () => this.#try(sessionId)),
+      );
     });
   }
 }

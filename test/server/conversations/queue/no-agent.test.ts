@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
+import { yieldToEventLoop } from '../../../../src/core/lib/slices.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { HOUR, MINUTE, queueOf } from '../../../support/queue/queue.ts';
 import {
@@ -170,4 +171,27 @@ it('A session that is closed while an agent is tried for it leaves no agent behi
   harness.clock.advance(HOUR);
   expect(harness.provider.live.now).toBe(0);
   expect(harness.seen.some(({ kind }) => kind === 'queue.session_released')).toBe(false);
+});
+
+it('A session that a person resumes again and again without an agent is still tried once at a time.', async () => {
+  const { agent, agents: agentOptions } = switchable();
+  const { harness, session } = await testSession({ agents: agentOptions });
+  const queue = queueOf(harness);
+  agent.isOff = true;
+  await queue.add(session, 'work');
+  await untilHeld(harness);
+  await passHours(harness, agent);
+  for (let held = 2; held <= 4; held++) {
+    await queue.resumeAll(session);
+    await harness.times('queue.session_held', held);
+  }
+  await passHours(harness, agent);
+  const before = agent.starts;
+  for (let round = 0; round < 5; round++) {
+    harness.clock.advance(5 * MINUTE);
+    for (let turn = 0; turn < 20; turn++) await yieldToEventLoop();
+    await harness.session(session.id);
+  }
+  expect(agent.starts - before).toBeLessThanOrEqual(5);
+  expect(agent.starts - before).toBeGreaterThan(2);
 });
