@@ -16,6 +16,8 @@ import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The maximum input of one turn made of several entries, in bytes. The other entries become the next turn. */
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
+/** The wait before the next turns of sessions are tried again that could not be stored, in ms. */
+const RETRY_MS = 5000;
 
 /** The owner of one kind of entry. Each method runs in the transaction that changes the entry. */
 export interface InboxSource {
@@ -232,7 +234,7 @@ export class Inbox {
     tx.whenDurable(() => {
       if (!this.#isOpen) return;
       this.#push(this.#deps.db.peek((rx) => this.entries.sessionsWithEntries(rx)));
-      this.#beginDue();
+      void this.#beginDueTurns();
     });
   }
 
@@ -273,46 +275,56 @@ export class Inbox {
 
   tryLater(sessionId: string): void {
     this.#due.push({ sessionId, hasWaited: true });
-    this.#beginDue();
+    void this.#beginDueTurns();
   }
 
   #push(sessionIds: readonly string[]): void {
     for (const sessionId of sessionIds) this.#due.push({ sessionId, hasWaited: false });
   }
 
-  #beginDue(): void {
-    this.#beginDueTurns().catch((error: unknown) =>
-      this.#deps.logger.error({ err: error }, 'cannot start the next turn of an inbox'),
-    );
-  }
-
-  /** Works through the due sessions in slices, each a transaction, yielding to the event loop between them. */
+  /** Works through the due sessions in slices, yielding to the event loop between them. Never rejects. */
   async #beginDueTurns(): Promise<void> {
     if (this.#isWorking) return;
     this.#isWorking = true;
-    try {
-      for (let due = this.#due; this.#isOpen && due.length > 0; due = this.#due) {
-        this.#due = [];
-        await this.#beginTurnsOf(due);
-      }
-    } finally {
-      this.#isWorking = false;
+    for (let due = this.#due; this.#isOpen && due.length > 0; due = this.#due) {
+      this.#due = [];
+      await this.#beginTurnsOf(due);
     }
+    this.#isWorking = false;
   }
 
+  /** Each session has a transaction of its own, so that a damaged row keeps no other session waiting. */
   async #beginTurnsOf(sessions: readonly Due[]): Promise<void> {
-    const { db, clock } = this.#deps;
-    for (let at = 0; at < sessions.length && this.#isOpen;) {
-      const from = at;
-      at = await db.transact((tx) =>
-        runSlice(clock, sessions, from, ({ sessionId, hasWaited }) => {
+    const { db, clock, logger } = this.#deps;
+    const failed: Due[] = [];
+    let reason: unknown;
+    const begin = async (due: Due) => {
+      try {
+        await db.transact((tx) => {
           // The timer has waited long enough, also where the wall clock was set back meanwhile.
-          if (hasWaited) this.holds.expireWait(tx, sessionId);
-          this.beginNextTurn(tx, sessionId);
-        }),
-      );
+          if (due.hasWaited) this.holds.expireWait(tx, due.sessionId);
+          this.beginNextTurn(tx, due.sessionId);
+        });
+      } catch (error) {
+        failed.push(due);
+        reason ??= error;
+      }
+    };
+    for (let at = 0; at < sessions.length && this.#isOpen;) {
+      const begun: Promise<void>[] = [];
+      at = runSlice(clock, sessions, at, (due) => void begun.push(begin(due)));
+      await Promise.all(begun);
       if (at < sessions.length) await yieldToEventLoop();
     }
+    if (failed.length === 0 || !this.#isOpen) return;
+    logger.error(
+      { err: reason, sessions: failed.length },
+      'cannot start the next turn of an inbox',
+    );
+    clock.after(RETRY_MS, () => {
+      this.#due.push(...failed);
+      void this.#beginDueTurns();
+    });
   }
 
   async #endPastHolds(signal: AbortSignal): Promise<void> {

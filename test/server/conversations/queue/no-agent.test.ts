@@ -10,6 +10,7 @@ import {
   testHarness,
   testSession,
 } from '../../../support/sessions/harness.ts';
+import { FullDisk } from '../../../support/sessions/faults.ts';
 import { completed, makeTeam } from '../../../support/teams/team.ts';
 
 /** An agent that can be switched off: its starts are counted, and fail. */
@@ -194,4 +195,18 @@ it('A session that a person resumes again and again without an agent is still tr
   }
   expect(agent.starts - before).toBeLessThanOrEqual(5);
   expect(agent.starts - before).toBeGreaterThan(2);
+});
+
+it('A turn that is due on a full disk begins when there is room again.', async () => {
+  using disk = new FullDisk();
+  const { harness, session } = await testSession();
+  harness.provider.refuseOpen(new ProviderError('provider_unavailable', 'not now'));
+  await queueOf(harness).add(session, 'work');
+  await harness.times('turn.failed', 1);
+  disk.full = true;
+  harness.clock.advance(1000);
+  await harness.logged('cannot start the next turn of an inbox');
+  disk.full = false;
+  harness.clock.advance(5000);
+  expect((await harness.provider.nextTurn()).text).toBe('work');
 });
