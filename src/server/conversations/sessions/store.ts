@@ -333,8 +333,7 @@ export class SessionStore {
     return this.sessions.where(
       rx,
       `status IN ('ready', 'running', 'waiting_for_approval', 'failed')
-       AND substr(record ->> '$.cwd' || '/', 1, ?) = ?`,
-      directory.length + 1,
+       AND substr(record ->> '$.cwd' || '/', 1, length(?1)) = ?1`,
       `${directory}/`,
     );
   }

@@ -70,8 +70,7 @@ export class ProcessStore {
   unfinishedIn(rx: Reader, directory: string): Process[] {
     return this.processes.where(
       rx,
-      `${UNFINISHED} AND substr(record ->> '$.cwd' || '/', 1, ?) = ?`,
-      directory.length + 1,
+      `${UNFINISHED} AND substr(record ->> '$.cwd' || '/', 1, length(?1)) = ?1`,
       `${directory}/`,
     );
   }
