@@ -74,7 +74,8 @@ export class CheckRunner<T extends Checked> {
 
   /** Must be called once it is on disk that a check of a session is due. */
   start(sessionId: string): void {
-    if (this.#isOpen && !this.#running.has(sessionId)) void this.#run(sessionId);
+    if (!this.#isOpen || this.#running.has(sessionId)) return;
+    this.#run(sessionId).catch((error: unknown) => this.#logFailure(sessionId, error));
   }
 
   /** Ends the process of a check whose result no longer counts. */
@@ -94,10 +95,13 @@ export class CheckRunner<T extends Checked> {
   }
 
   async #retryLater(session_id: string, error: unknown): Promise<void> {
-    const { logger, clock } = this.#deps;
     const isRefusal = error instanceof AppError && error.code !== 'internal';
-    if (!isRefusal) logger.error({ err: error, session_id }, 'cannot run a check');
-    await clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
+    if (!isRefusal) this.#logFailure(session_id, error);
+    await this.#deps.clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
+  }
+
+  #logFailure(session_id: string, error: unknown): void {
+    this.#deps.logger.error({ err: error, session_id }, 'cannot run a check');
   }
 
   /** Takes the next step of a check: starts its process, waits for the end of it, or stores its result. */
