@@ -4,6 +4,7 @@ import type { Process } from '../../../api/processes.ts';
 import type { Turn } from '../../../api/sessions.ts';
 import { frame, withoutFrames } from '../../../core/lib/frame.ts';
 import { outputLines } from '../../../core/lib/output-lines.ts';
+import { shorten } from '../../../core/lib/shorten.ts';
 
 /** The exit codes of a shell for a command that is not executable, or that does not exist. */
 const CANNOT_RUN = new Set([126, 127]);
@@ -119,7 +120,7 @@ export function promptAfter({ command, round, max_rounds, check_timeout_ms, last
 
 /** Returns a command as a line of a prompt. */
 export function commandLine(command: string): string {
-  return withoutFrames(command.slice(0, COMMAND_CHARACTERS));
+  return withoutFrames(shorten(command, COMMAND_CHARACTERS));
 }
 
 /** Returns the end of the output of a check as data in a prompt. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { afterTurn } from '../../../../src/server/conversations/goals/goal.ts';
+import { afterTurn, commandLine } from '../../../../src/server/conversations/goals/goal.ts';
 import { aTurn } from '../../../support/records.ts';
 
 const alone = { isRetried: false, isLast: false, isFollowed: false };
@@ -55,4 +55,10 @@ it.for([
   ],
 ] as const)('A turn that %s decides what its goal does.', ([, end, how, next]) => {
   expect(afterTurn({ ...aTurn(), ...end }, { ...alone, ...how })).toBe(next);
+});
+
+it('A long command is cut between two characters.', () => {
+  const line = commandLine(`${'x'.repeat(999)}🚀 go`);
+  expect(line).toHaveLength(1000);
+  expect(line.isWellFormed()).toBe(true);
 });
