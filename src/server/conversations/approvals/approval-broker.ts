@@ -215,8 +215,8 @@ export class ApprovalBroker {
           };
       const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
       const approval = resolveApproval(asked, resolution, clock.now());
-      store.addRuledApproval(tx, turn, approval);
       noteStored(tx, asker, approval.id);
+      store.addRuledApproval(tx, turn, approval);
       return approval;
     });
     return decided ? answerOf(decided) : { decision: 'cancelled' };

@@ -94,6 +94,19 @@ it('An allowed request is accepted once at once, and its approval and event name
   expect((await harness.session(active.session.id)).status).toBe('running');
 });
 
+it('The log has the text of an agent before the approval of its next request that a rule decides.', async () => {
+  const harness = await testHarness();
+  await add(harness, { effect: 'allow', command: 'git status' });
+  const { turn } = await openActive(harness);
+  void turn.sink.update({ type: 'message', text: 'I look ' });
+  void turn.sink.update({ type: 'message', text: 'around.' });
+  await turn.ask(running('git status', harness.directory));
+  await harness.times('message.delta', 2);
+  await harness.times('approval.resolved', 1);
+  const kinds = harness.seen.map(({ kind }) => kind);
+  expect(kinds.slice(-3)).toEqual(['message.delta', 'message.delta', 'approval.resolved']);
+});
+
 it('An allowed request may change files that all match the path of the rule.', async () => {
   const harness = await testHarness();
   await add(harness, { effect: 'allow', path: 'docs/**' });
