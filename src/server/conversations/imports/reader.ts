@@ -13,10 +13,11 @@ import type { SessionStore } from '../sessions/store.ts';
 import type { Import, ImportStore } from './store.ts';
 
 const BATCH = 50;
-/** The number of turns that are read at once, beyond a first reading. */
+/**
+ * The number of turns that are read at once, beyond a first reading, and of newest turns of the session that they are
+ * compared with: all of the read turns may have run in cadre.
+ */
 const MAX_NEW = 200;
-/** The number of newest turns of the session that are compared with turns of the conversation. */
-const COMPARED_TURNS = 100;
 /** The accepted difference between the clocks of two records of one turn, in ms. */
 const CLOCK_MS = 2000;
 /** The compared length of a prompt, in UTF-16 code units. */
@@ -122,7 +123,7 @@ export class ImportReader {
     const conversations = this.conversationsOf(session);
     const { cwd } = session;
     const read = await conversations.turns(row.ref, { after: row.head, max, cwd }, signal);
-    const own = db.peek((rx) => sessionStore.newestTurns(rx, sessionId, COMPARED_TURNS));
+    const own = db.peek((rx) => sessionStore.newestTurns(rx, sessionId, MAX_NEW));
     const found = read.turns.filter((one) => !own.some((turn) => isSameTurn(one, turn)));
     failpoint('import.begun');
     let added = 0;
