@@ -77,12 +77,12 @@ export class HandoffService {
     const record = await db.read((rx) =>
       readRecord(rx, old, limit, { store, imports: imports.store, log }),
     );
-    const file = body.full === true ? await this.#writeRecord(session, record, checkout) : null;
-    const note = body.note ?? null;
-    const input = inputFor(digestOf(record, checkout), old, { note, file });
-    failpoint('handoff.prepared');
-    const answer = await db
-      .transact((tx) => {
+    const write = async () => {
+      const file = body.full === true ? await this.#writeRecord(session, record, checkout) : null;
+      const note = body.note ?? null;
+      const input = inputFor(digestOf(record, checkout), old, { note, file });
+      failpoint('handoff.prepared');
+      return db.transact((tx) => {
         const now = store.session(tx, sessionId);
         assertFree(tx, now, { store, inbox });
         assertWanted?.(now);
@@ -94,11 +94,12 @@ export class HandoffService {
         if (body.close === true)
           sessions.closeNow(tx, store.session(tx, sessionId), `handed over to ${session.id}`);
         return { session: store.session(tx, session.id), turn_id: turn.turn_id };
-      }, saveResponse)
-      .catch(async (error: unknown) => {
-        await this.#removeRecord(session);
-        throw error;
-      });
+      }, saveResponse);
+    };
+    const answer = await write().catch(async (error: unknown) => {
+      await this.#removeRecord(session);
+      throw error;
+    });
     failpoint('handoff.stored');
     return answer;
   }
