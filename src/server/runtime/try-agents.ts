@@ -65,8 +65,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
     using _limit = base.clock.after(LIMIT_MS, () => late.abort());
     const either = AbortSignal.any([signal, late.signal]);
     if ('isConfigured' in one) {
-      const cwd = path.join(scratch, one.name);
-      fs.mkdirSync(cwd);
+      const cwd = fs.mkdtempSync(path.join(scratch, 'agent-'));
       tried.push(await tryKind(one, cwd, either));
     } else tried.push(await tryProvider(one, config.providers[one.id]?.enabled === true, either));
     signal.throwIfAborted();
