@@ -99,7 +99,9 @@ async function open(
   await components.sessions.scheduler.open();
   components.searching.resume();
   running.background = startBackground(base, components, summary);
-  void running.background.spawns.then(() => components.races.runner.open());
+  running.background.spawns
+    .then(() => components.races.runner.open())
+    .catch((error: unknown) => base.logger.error({ err: error }, 'cannot continue races'));
   components.hooks.open();
   announce(running);
   if (options.onIdle) opened.use(watchIdle({ base, components, httpLayer }, options.onIdle));
