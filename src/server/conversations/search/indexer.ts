@@ -1,6 +1,7 @@
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import { type Document, titleDocumentOf, kindMark, marksOf } from './documents.ts';
+import { corruption } from '../../../core/store/storage-error.ts';
 import type { Entry, IndexFile, ReadPositions } from './index-file.ts';
 import { type Row, type Rows, sourceOf, type Table, tables } from './rows.ts';
 import { indexText } from './words.ts';
@@ -64,8 +65,11 @@ export class Indexer {
     return this.#index.tidy() || this.#sweep();
   }
 
-  /** Reads some of what is new. Resolves with false if nothing is. */
+  /** Reads some of what is new. Resolves with false if nothing is. Throws SqliteError if only a new index finds it. */
   async newer(): Promise<boolean> {
+    // Retention has deleted the newest items, and new items get their numbers, which count as read.
+    if (!(await this.isOfThisStore()))
+      throw corruption('the store has fewer rows than the index has read');
     const rows: Row[] = [];
     const readPositions: Record<string, number> = {};
     for (const table of tables) {

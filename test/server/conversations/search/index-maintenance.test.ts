@@ -10,7 +10,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { aTurn } from '../../../support/records.ts';
 import type { SearchDeps } from '../../../../src/server/conversations/search/service.ts';
-import { type TestSearch, testSearch } from '../../../support/search.ts';
+import { message, type TestSearch, testSearch } from '../../../support/search.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 
 /** Stores so many prompts of a session at once. */
@@ -218,4 +218,15 @@ test('The index drops tables whose sessions are all trimmed.', async () => {
   const after = await read();
   index.close();
   expect([before, after]).toEqual([13, 8]);
+});
+
+test('A text is found although retention has deleted the newest items before it.', async () => {
+  const { open, say, find, built, db, store } = await testSearch();
+  await open('sess_a');
+  for (let i = 0; i < 5; i++) await say('sess_a', `prompt ${i}`, message(`answer ${i}`));
+  await built();
+  await db.transact((tx) => store.items.deleteWhere(tx, 'TRUE'));
+  await open('sess_b');
+  await say('sess_b', 'go on', message('the apple'));
+  expect(await find('apple')).toEqual(['the [apple]']);
 });
