@@ -264,7 +264,7 @@ class OlderRows {
   took(): void {
     for (const { table, at } of this.#step) {
       this.#pages[table].rows.shift();
-      this.#backTo = at;
+      if (at < Infinity) this.#backTo = at;
     }
     this.#step = [];
   }

@@ -1,6 +1,9 @@
+import { isAppError } from '../../../api/errors.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import type { SessionStore } from '../sessions/store.ts';
+import { checksum } from '../../../core/store/corruption-log.ts';
 import type { Database } from '../../../core/store/database.ts';
+import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import { type Document, itemDocument, promptOf, titleDocumentOf } from './documents.ts';
@@ -28,7 +31,8 @@ export interface RowPage {
 const PAGE_BYTES = 128 * 1024;
 const TABLES = 4;
 
-type StoredRow = [n: number, record: string];
+/** Damage may have made anything of the texts of a row. */
+type StoredRow = [n: number, id: SqlValue, record: SqlValue, sum: number];
 
 /** The rows of turns, items and sessions in the order in which they were made. Reads are of rows that are on the disk. */
 export class Rows {
@@ -45,7 +49,7 @@ export class Rows {
     const each = <T>(make: (table: Table) => T) =>
       Object.fromEntries(tables.map((table) => [table, make(table)])) as Record<Table, T>;
     const page = (table: Table, condition: string) =>
-      db.prepare<StoredRow>(`SELECT n, record FROM ${table} WHERE n ${condition} LIMIT ?`);
+      db.prepare<StoredRow>(`SELECT n, id, record, sum FROM ${table} WHERE n ${condition} LIMIT ?`);
     this.#pages = {
       after: each((table) => page(table, '> ? ORDER BY n')),
       before: each((table) => page(table, '< ? ORDER BY n DESC')),
@@ -70,7 +74,7 @@ export class Rows {
   items(ns: readonly number[]): Promise<(Row | null)[]> {
     return this.#db.read((rx) =>
       ns.map((n) => {
-        const [item] = this.#store.items.where(rx, 'n = ?', n);
+        const [item] = this.#store.items.whereIntact(rx, 'n = ?', n).records;
         return item ? rowOf('items', n, item) : null;
       }),
     );
@@ -87,7 +91,7 @@ export class Rows {
   session(id: string): Promise<{ n: number; session: Session } | undefined> {
     return this.#db.read((rx) => {
       const n = this.sessionRow(rx, id);
-      const session = this.#store.sessions.get(rx, id);
+      const session = intact(() => this.#store.sessions.get(rx, id));
       return n === undefined || !session ? undefined : { n, session };
     });
   }
@@ -98,7 +102,10 @@ export class Rows {
 
   /** Whether retention has trimmed the session of a row whole. */
   isTrimmed(n: number): Promise<boolean> {
-    return this.#db.read((rx) => this.#store.sessions.where(rx, 'n = ?', n)[0]?.trimmed !== false);
+    return this.#db.read((rx) => {
+      const { records, damaged } = this.#store.sessions.whereIntact(rx, 'n = ?', n);
+      return damaged.length === 0 && records[0]?.trimmed !== false;
+    });
   }
 
   /** The text of a source as it is stored now; null where there is none any more, or it is damaged. */
@@ -119,14 +126,35 @@ export class Rows {
     return this.#db.read((rx) => {
       const rows: Row[] = [];
       let bytes = 0;
-      this.#pages[way][table].scan(rx, [n, limit], ([at, text]) => {
-        bytes += text.length;
-        rows.push(rowOf(table, at, JSON.parse(text) as Turn | Item | Session));
+      this.#pages[way][table].scan(rx, [n, limit], (row) => {
+        bytes += String(row[2]).length;
+        rows.push(intact(() => this.#rowOf(table, row)) ?? damagedRow(table, row[0]));
         return bytes < PAGE_BYTES;
       });
       return { rows, isEnd: rows.length < limit && bytes < PAGE_BYTES };
     });
   }
+
+  #rowOf(table: Table, [n, id, record, sum]: StoredRow): Row {
+    const text = String(record);
+    this.#db.damage.verify(text, sum, { table, row: n }, checksum(String(id)));
+    return rowOf(table, n, JSON.parse(text) as Turn | Item | Session);
+  }
+}
+
+/** Returns what `read` returns; null for a damaged row. The store has noted the corruption, and health reports it. */
+function intact<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (isAppError(error, 'storage_damaged')) return null;
+    throw error;
+  }
+}
+
+/** A row whose text is not known, in the place of one that is damaged. It has no time: it comes before older rows. */
+function damagedRow(table: Table, n: number): Row {
+  return { table, n, at: Infinity, sessionId: '', document: null, isOpen: false };
 }
 
 export function sourceOf({ table, n }: Pick<Row, 'table' | 'n'>): number {

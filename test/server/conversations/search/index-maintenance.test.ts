@@ -230,3 +230,26 @@ test('A text is found although retention has deleted the newest items before it.
   await say('sess_b', 'go on', message('the apple'));
   expect(await find('apple')).toEqual(['the [apple]']);
 });
+
+test.each([
+  ['turns', "'$.input'"],
+  ['items', "'$.created_at', '$.completed_at'"],
+  ['sessions', "'$.created_at'"],
+])(
+  'The index is built and kept up to date although a row of the table %s is damaged.',
+  async (table, fields) => {
+    const { open, say, find, built, db, service } = await testSearch();
+    const damaged = db.prepare(
+      `UPDATE ${table} SET record = json_remove(record, ${fields}) WHERE n = 2`,
+    );
+    for (const id of ['sess_a', 'sess_b', 'sess_c']) {
+      await open(id, { title: `the tree of ${id}` });
+      await say(id, 'pear', message('plum'));
+    }
+    await db.transact((tx) => damaged.run(tx));
+    await built();
+    await say('sess_c', 'apple');
+    expect(await find('apple')).toEqual(['[apple]']);
+    expect(service.status()).toMatchObject({ state: 'ready', detail: null });
+  },
+);
