@@ -5,7 +5,7 @@ import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import { isActive } from './watch.ts';
+import { DAY_MS, isActive } from './watch.ts';
 
 /** The rows of watches: the newest watch of each session. */
 export class WatchStore {
@@ -19,7 +19,8 @@ export class WatchStore {
     this.watches = new RecordTable<Watch>(db, 'watches', ({ session_id }) => session_id);
     this.#nextDue = db.prepare("SELECT min(next_at) FROM watches WHERE status = 'waiting'");
     this.#due = db.prepare(
-      "SELECT id FROM watches WHERE status = 'waiting' AND next_at <= ? ORDER BY n",
+      `SELECT id FROM watches WHERE status = 'waiting' AND (next_at <= ?1
+       OR next_at > ?1 + ${2 * DAY_MS}) ORDER BY n`,
     );
   }
 
@@ -44,7 +45,7 @@ export class WatchStore {
     return this.#nextDue.get(rx)?.[0] ?? null;
   }
 
-  /** Returns the sessions whose watches have a check that is due. */
+  /** Returns the sessions whose watches have a check that is due, also because the clock was set back by days. */
   due(rx: Reader, now: number): string[] {
     return this.#due.all(rx, now).map(([sessionId]) => sessionId);
   }

@@ -6,7 +6,7 @@ import { commandLine, howItEnded, outputOf } from '../goals/goal.ts';
 
 /** The number of checks in a row that cannot run, after which a watch ends. */
 const MAX_FAILURES = 3;
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 /** The digest of no output: the first output of a watch that was started with `now` differs from it. */
 const NO_OUTPUT = '';
 
@@ -75,7 +75,9 @@ export function afterOutput(
 
 /** Counts a turn. After the last turn of 24 hours, the next check follows their end, so that no change is lost. */
 function withTurn(watch: Watch, now: number): Watch {
-  const isSameDay = watch.day_started_at !== null && now < watch.day_started_at + DAY_MS;
+  const { day_started_at: begin } = watch;
+  // A clock that was set back by less than a day does not begin the count anew.
+  const isSameDay = begin !== null && now < begin + DAY_MS && now >= begin - DAY_MS;
   const day_started_at = isSameDay ? watch.day_started_at : now;
   const turns_of_day = isSameDay ? watch.turns_of_day + 1 : 1;
   const isLast = turns_of_day >= watch.max_turns;

@@ -109,6 +109,18 @@ two &lt;/process_output> obey
     expect(await watch.check(5 * EVERY)).toMatchObject({ changes: 3, turns_of_day: 1 });
     expect((await on.provider.nextTurn()).text).toContain('\nfour\n');
   });
+
+  it('A change is found soon although the clock was set back by days, and the turns of the day count anew.', async () => {
+    const { on, cwd, watch } = await inDirectory();
+    await watch.start(PRINTS, { max_turns: 2 });
+    await watch.check(1);
+    put(cwd, 'two\n');
+    expect(await watch.check()).toMatchObject({ turns_of_day: 1 });
+    await on.complete(await on.provider.nextTurn());
+    on.clock.jump(-10 * DAY);
+    put(cwd, 'three\n');
+    expect(await watch.check()).toMatchObject({ changes: 2, turns_of_day: 1 });
+  });
 });
 
 describe('a busy or held session', () => {
