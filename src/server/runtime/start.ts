@@ -247,8 +247,8 @@ const CHECK_MS = 60_000;
 
 /**
  * Calls `onIdle` once the server has had neither work nor a client for `server.stop_after_idle_ms`; never if that is null.
- * Work is what a stop would delay or lose: turns, processes, agents, open approvals, queue entries, watches, everything that
- * waits to become a turn, sessions that wait for a time, messages and deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
+ * Work is what a stop would delay or lose: turns, processes, agents, open approvals, watches, everything that waits to become
+ * a turn of an open session, sessions that wait for a time, messages and deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
  */
 function watchIdle(
   { base, components, httpLayer }: { base: Base; components: Components; httpLayer: HttpLayer },
@@ -292,13 +292,12 @@ function watchIdle(
   }
 
   async function hasWork(): Promise<boolean> {
-    const { sessions, processes, children, queue, watches, teams, hooks } = components;
+    const { sessions, processes, children, watches, teams, hooks } = components;
     return (
       sessions.runner.active > 0 ||
       children.supervisor.live > 0 ||
       processes.runner.counts.queued > 0 ||
       httpLayer.fleet.status.state !== 'off' ||
-      Object.values(queue.diagnostics().entries).some((count) => count > 0) ||
       (await watches.isAnyActive()) ||
       (await hooks.list()).some(({ waiting }) => waiting > 0) ||
       (await httpLayer.diagnostics.pendingApprovals()) > 0 ||

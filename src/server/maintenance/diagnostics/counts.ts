@@ -21,7 +21,8 @@ export class SessionCounts {
     );
     this.#pending = db.prepare("SELECT count(*) FROM approvals WHERE status = 'pending'");
     this.#waiting = db.prepare(
-      `SELECT EXISTS (SELECT 1 FROM inbox WHERE turn_id IS NULL)
+      `SELECT EXISTS (SELECT 1 FROM inbox JOIN sessions ON sessions.id = inbox.session_id
+           WHERE turn_id IS NULL AND status <> 'closed')
          OR EXISTS (SELECT 1 FROM holds WHERE until IS NOT NULL AND since IS NOT NULL)`,
     );
   }
@@ -36,7 +37,7 @@ export class SessionCounts {
     return this.#db.read((rx) => this.#pending.get(rx)?.[0] ?? 0);
   }
 
-  /** Whether anything waits to become a turn, or a session waits for a time. */
+  /** Whether anything waits to become a turn of an open session, or a session waits for a time. */
   isAnyWaiting(): Promise<boolean> {
     return this.#db.read((rx) => this.#waiting.get(rx)?.[0] === 1);
   }

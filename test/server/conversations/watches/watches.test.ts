@@ -278,7 +278,8 @@ describe('requests about watches', () => {
   });
 });
 
-it('A server with an active watch does not stop as idle, and stops after the end of the watch.', async () => {
+/** A server that stops when it is idle, with a session. */
+async function idleServer() {
   const clock = new ManualClock();
   let stops = 0;
   const given = await testRuntime({
@@ -292,19 +293,31 @@ it('A server with an active watch does not stop as idle, and stops after the end
   const opened = await api('POST', '/v1/sessions', {
     body: { provider: 'acp', cwd: testDirectory('watch') },
   });
-  const url = `/v1/sessions/${(opened.json() as Session).id}/watch`;
-  await api('POST', url, { body: { command: 'true', every_ms: DAY } });
-  clock.advance(1);
-  const read = async () => (await api('GET', url)).json();
-  await expectEventually(read).toMatchObject({ status: 'waiting', next_at: clock.now() + DAY });
   const pass = async () => {
     clock.advance(EVERY);
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
     return stops;
   };
-  for (let minute = 0; minute < 30; minute++) await pass();
-  expect(stops).toBe(0);
-  await api('DELETE', url);
+  return { clock, api, pass, url: `/v1/sessions/${(opened.json() as Session).id}` };
+}
+
+it('A server with an active watch does not stop as idle, and stops after the end of the watch.', async () => {
+  const { clock, api, pass, url } = await idleServer();
+  await api('POST', `${url}/watch`, { body: { command: 'true', every_ms: DAY } });
+  clock.advance(1);
+  const read = async () => (await api('GET', `${url}/watch`)).json();
+  await expectEventually(read).toMatchObject({ status: 'waiting', next_at: clock.now() + DAY });
+  for (let minute = 0; minute < 30; minute++) expect(await pass()).toBe(0);
+  await api('DELETE', `${url}/watch`);
+  await expectEventually(pass).toBe(1);
+});
+
+it('A server with a queued prompt does not stop as idle, and stops after the session was closed.', async () => {
+  const { clock, api, pass, url } = await idleServer();
+  const entry = { input: { type: 'text', text: 'go' }, at: clock.now() + DAY };
+  expect((await api('POST', `${url}/queue`, { body: entry })).status).toBe(200);
+  for (let minute = 0; minute < 30; minute++) expect(await pass()).toBe(0);
+  await api('POST', `${url}/close`, { body: {} });
   await expectEventually(pass).toBe(1);
 });
 
