@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import type { Goal } from '../../../../src/api/goals.ts';
 import { noFailpoints } from '../../../../src/core/lib/failpoint.ts';
 import { CheckRunner } from '../../../../src/server/conversations/goals/check-runner.ts';
