@@ -48,23 +48,28 @@ export async function runCommand(
   using _limit = deps.clock.after(hook.timeoutMs, () =>
     end(`timed out after ${hook.timeoutMs} ms`),
   );
-  const output = watchOutput(child, () => end(`printed more than ${MAX_OUTPUT_BYTES} bytes`));
+  const output = watchOutput(child, secret, () =>
+    end(`printed more than ${MAX_OUTPUT_BYTES} bytes`),
+  );
   child.stdin.end(`${body}\n`);
   try {
     const { code, signal: killedBy } = await child.exited;
     if (why !== null) await child.rest;
     if (why === null && code === 0) return { ok: true };
     const how = why ?? (killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`);
-    const words = secret === null ? output() : output().replaceAll(secret, '…');
-    const last = cutLine(words, ERROR_UNITS);
+    const last = cutLine(output(), ERROR_UNITS);
     return { ok: false, error: last === null ? how : `${how}: ${last}`, code, signal: killedBy };
   } finally {
     signal.removeEventListener('abort', stop);
   }
 }
 
-/** Counts what a child prints. Returns the function that gives the last line of its stderr so far. */
-function watchOutput({ stdout, stderr }: Child, onTooMuch: () => void): () => string {
+/** Counts what a child prints. Returns the function that gives the last line of its stderr so far, without the secret. */
+function watchOutput(
+  { stdout, stderr }: Child,
+  secret: string | null,
+  onTooMuch: () => void,
+): () => string {
   let bytes = 0;
   let kept = '';
   const count = (stream: Readable, take: (part: Buffer) => void) => {
@@ -78,6 +83,10 @@ function watchOutput({ stdout, stderr }: Child, onTooMuch: () => void): () => st
   count(stdout, () => undefined);
   // A character may be in two parts.
   const decoder = new StringDecoder('utf8');
-  count(stderr, (part) => (kept = (kept + decoder.write(part)).slice(-KEPT_UNITS)));
+  count(stderr, (part) => {
+    const text = kept + decoder.write(part);
+    // The secret is replaced before the cut, which could leave a part of it.
+    kept = (secret === null ? text : text.replaceAll(secret, '…')).slice(-KEPT_UNITS);
+  });
   return () => kept.trimEnd().split('\n').at(-1) ?? '';
 }

@@ -385,15 +385,25 @@ test('A hook with links gets a link with each approval, which answers it.', asyn
   expect(receiver.got[1]?.event).not.toHaveProperty('answer_url');
 });
 
-test('A hook may print the address of a link, and nobody receives that.', async () => {
+/** Prints the address of the link without its beginning, and no line feed. */
+const print = String.raw`sed 's,.*/answer/,no way to ,; s,".*,,' | tr -d '\n'`;
+
+test.for([
+  { how: 'alone', command: print, printed: 'no way to …' },
+  {
+    how: 'before a long text that leaves no room for all of it',
+    command: String.raw`${print}; head -c 1990 /dev/zero | tr '\0' x`,
+    printed: `o way to …${'x'.repeat(289)}…`,
+  },
+])('A hook may print the address of a link $how, and nobody receives that.', async (printing) => {
   const clock = new ManualClock();
   clock.runFree();
-  const command = `sed 's,.*/answer/,no way to ,; s,".*,,' >&2; exit 1`;
+  const command = `{ ${printing.command}; } >&2; exit 1`;
   const hook = { name: 'phone', kinds: ['approval.*'], command, link: true };
   const harness = await testHarness({ config: { ...options.config, hooks: [hook] }, clock });
   await asked(harness);
   await expectEventually(async () => {
     const { body: hooks } = await harness.get<{ failure: { error: string } }[]>('/v1/hooks');
     return hooks[0]?.failure?.error;
-  }).toBe('exit code 1: no way to …');
+  }).toBe(`exit code 1: ${printing.printed}`);
 });
