@@ -8,7 +8,7 @@ import type { Reader } from '../../../core/store/transaction.ts';
 import type { Document } from './documents.ts';
 import type { Candidate, IndexFile } from './index-file.ts';
 import { type Span, scoreOf, spansIn, type Term, matchExpression } from './query.ts';
-import type { Rows } from './rows.ts';
+import { intact, type Rows } from './rows.ts';
 
 export interface SearchRequest {
   terms: readonly Term[];
@@ -82,16 +82,19 @@ export async function findTexts(
   return { found, next: null };
 }
 
-/** The texts as they are stored now: what retention has deleted is missing. */
+/** The texts as they are stored now: what retention has deleted is missing, and what belongs to a damaged session. */
 function readTexts(
   candidates: readonly Candidate[],
   { isWanted }: SearchRequest,
   { db, rows, store }: FinderDeps,
 ): Promise<Read[]> {
-  const sessions = new Map<string, Session | undefined>();
+  const sessions = new Map<string, Session | null>();
   const sessionOf = (rx: Reader, id: string) => {
-    if (!sessions.has(id)) sessions.set(id, store.sessions.get(rx, id));
-    return sessions.get(id);
+    const known = sessions.get(id);
+    if (known !== undefined) return known;
+    const session = intact(() => store.sessions.get(rx, id)) ?? null;
+    sessions.set(id, session);
+    return session;
   };
   return db.read((rx) =>
     candidates.flatMap((candidate) => {

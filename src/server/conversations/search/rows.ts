@@ -143,7 +143,7 @@ export class Rows {
 }
 
 /** Returns what `read` returns; null for a damaged row. The store has noted the corruption, and health reports it. */
-function intact<T>(read: () => T): T | null {
+export function intact<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {

@@ -4,6 +4,7 @@ import { sqlWasm } from '../../../../src/core/lib/self.ts';
 import { yieldToEventLoop } from '../../../../src/core/lib/slices.ts';
 import { IndexFile } from '../../../../src/server/conversations/search/index-file.ts';
 import { Indexer } from '../../../../src/server/conversations/search/indexer.ts';
+import { SessionStore } from '../../../../src/server/conversations/sessions/store.ts';
 import { Rows } from '../../../../src/server/conversations/search/rows.ts';
 import { SideFile } from '../../../../src/core/store/side-file.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
@@ -253,3 +254,16 @@ test.each([
     expect(service.status()).toMatchObject({ state: 'ready', detail: null });
   },
 );
+
+test('A search passes over the texts of a damaged session.', async () => {
+  const { open, say, find, built, db, log, restart } = await testSearch();
+  for (const id of ['sess_a', 'sess_b']) {
+    await open(id);
+    await say(id, `apple of ${id}`);
+  }
+  await built();
+  const damage = db.prepare('UPDATE sessions SET sum = sum + 1 WHERE n = 1');
+  await db.transact((tx) => damage.run(tx));
+  await restart({ store: new SessionStore({ db, log }) });
+  expect(await find('apple')).toEqual(['[apple] of sess_b']);
+});
