@@ -10,6 +10,7 @@ import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { removeTree } from '../../../core/lib/remove-tree.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { ImportStore } from '../imports/store.ts';
 import type { Inbox } from '../inbox/inbox.ts';
@@ -172,7 +173,7 @@ function inheritedMode({ permission_mode: mode }: Session): string | null {
   return mode !== null && inheritedPermissionModes.includes(mode) ? mode : null;
 }
 
-interface LimitHandoffsDeps extends Pick<ServerParts, 'db' | 'logger' | 'failpoint'> {
+interface LimitHandoffsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger' | 'failpoint'> {
   store: SessionStore;
   inbox: Inbox;
   kinds: Pick<AgentKinds, 'agentFor'>;
@@ -192,6 +193,7 @@ interface LimitHandoffsDeps extends Pick<ServerParts, 'db' | 'logger' | 'failpoi
 export class LimitHandoffs {
   readonly #deps: LimitHandoffsDeps;
   readonly #mutexes = new OneAtATime();
+  readonly #stopping = new AbortController();
   #isOpen = false;
 
   constructor(deps: LimitHandoffsDeps) {
@@ -207,6 +209,7 @@ export class LimitHandoffs {
   /** Leaves unfinished handoffs for the next start of the server. */
   async stop(): Promise<void> {
     this.#isOpen = false;
+    this.#stopping.abort();
     await this.#mutexes.idle();
   }
 
@@ -258,10 +261,10 @@ export class LimitHandoffs {
     }
   }
 
-  /** Changes the wait of a session, unless it waits for something else meanwhile. */
+  /** Changes the wait of a session once the disk has room, unless it waits for something else meanwhile. */
   async #change(before: Session, change: (tx: Writer, session: Session) => void): Promise<void> {
-    const { db, store } = this.#deps;
-    await db.transact((tx) => {
+    const { store } = this.#deps;
+    await persist(this.#deps, this.#stopping.signal, { session_id: before.id }, (tx) => {
       const session = store.session(tx, before.id);
       if (isSameWait(session, before)) change(tx, session);
     });
