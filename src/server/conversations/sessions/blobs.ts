@@ -9,6 +9,8 @@ import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 const MAX_IMAGES = 8;
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+/** The beginning of the names of directories in which copies are written. */
+const DRAFT = '.draft-';
 
 const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [
   ['image/png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
@@ -25,6 +27,7 @@ const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boole
 export class Blobs {
   readonly #directory: string;
   readonly #assertRoom: () => void;
+  #prepared: Promise<void> | undefined;
 
   /** `assertRoom` throws if there is no room for new files of agents. */
   constructor(directory: string, assertRoom: () => void = () => undefined) {
@@ -88,6 +91,7 @@ export class Blobs {
   /** Writes a copy with fsync and an atomic rename, unless it is there already. Resolves with its path. */
   async #write(name: string, bytes: Buffer): Promise<string> {
     const file = path.join(this.#directory, name);
+    await (this.#prepared ??= this.#removeDrafts());
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
       const found = await fs.lstat(file);
@@ -96,7 +100,7 @@ export class Blobs {
     } catch {
       // There is no copy yet.
     }
-    const draft = await fs.mkdtemp(path.join(this.#directory, '.draft-'));
+    const draft = await fs.mkdtemp(path.join(this.#directory, DRAFT));
     try {
       const written = path.join(draft, 'image');
       await fs.writeFile(written, bytes, { mode: 0o600, flush: true });
@@ -106,6 +110,15 @@ export class Blobs {
     } finally {
       await fs.rm(draft, { recursive: true, force: true });
     }
+  }
+
+  /** Removes the drafts that a crash has left. Must run before the first draft of this server. Never rejects. */
+  async #removeDrafts(): Promise<void> {
+    const names = await fs.readdir(this.#directory).catch(() => []);
+    for (const name of names.filter((one) => one.startsWith(DRAFT)))
+      await fs
+        .rm(path.join(this.#directory, name), { recursive: true, force: true })
+        .catch(() => undefined);
   }
 }
 

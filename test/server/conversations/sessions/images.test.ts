@@ -345,3 +345,13 @@ it('An image for a provider without images is 400, and nothing is stored or copi
   expect(await harness.events()).toEqual(before);
   expect(fs.existsSync(path.join(harness.directory, 'blobs'))).toBe(false);
 });
+
+it('A copy of an image that a crash cut off is removed with the next copy.', async () => {
+  const { harness, session } = await testSession({ agents: agentOptions });
+  const blobs = path.join(harness.directory, 'blobs');
+  fs.mkdirSync(path.join(blobs, '.draft-killed'), { recursive: true });
+  fs.writeFileSync(path.join(blobs, '.draft-killed', 'image'), 'cut off');
+  const bytes = image('png');
+  expect((await harness.send(session, { input: [inline(bytes)] })).status).toBe(200);
+  expect(fs.readdirSync(blobs)).toEqual([sha256(bytes)]);
+});
