@@ -160,7 +160,8 @@ async function assertNoLink(directory: string): Promise<void> {
 
 /**
  * Removes a worktree whose creation has not ended; holds the mutex of the repository. Archives the commits that its
- * branch has beyond `expected`.
+ * branch has beyond `expected`. Without a repository, throws once the directory is removed, because the branch is left:
+ * its disk may not be mounted yet.
  */
 export async function discardFiles(
   gitContext: GitContext,
@@ -169,7 +170,7 @@ export async function discardFiles(
   expected: string,
 ): Promise<void> {
   await removeTree(worktree.path);
-  if (repository === null) return;
+  if (repository === null) throw new Error(`the repository ${worktree.repo_root} no longer exists`);
   const { git } = repository;
   await gitContext.withRepositoryLock(repository, async () => {
     await unregister(worktree, repository);

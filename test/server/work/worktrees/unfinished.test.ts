@@ -82,6 +82,21 @@ test('A start that completes the removal of a missing worktree releases its clai
   expect(session.worktree_id).toBeNull();
 });
 
+test('A creation that a crash cut off leaves no branch, although its repository was absent at the next start.', async () => {
+  const { data, repository } = setUp();
+  const env = { CADRE_FAILPOINTS: 'worktree.added=kill' };
+  const server = await testServer({ directory: data, env });
+  const { id } = await openSession(server.client, repository);
+  await expect(create(server, id)).rejects.toBeInstanceOf(Error);
+  fs.renameSync(repository, `${repository}.away`);
+  await (await testServer({ directory: data })).end('SIGTERM');
+  fs.renameSync(`${repository}.away`, repository);
+  const before = branches(repository);
+  await (await testServer({ directory: data })).end('SIGTERM');
+  expect(branches(repository)).toHaveLength(before.length - 1);
+  expect(await run(data, 'SELECT id FROM worktree_operations')).toEqual([]);
+});
+
 async function run(data: string, sql: string, values: SqlValue[] = []): Promise<SqlValue[][]> {
   const db = await openDatabase(data);
   try {
