@@ -306,14 +306,14 @@ export class SessionStore {
     return this.sessions.where(rx, "status IN ('running', 'waiting_for_approval')");
   }
 
-  /** Returns the ready sessions that an agent of the provider has seen, oldest first. */
+  /** Returns the intact ready sessions that an agent of the provider has seen, oldest first. */
   resumableSessions(rx: Reader, provider: Session['provider']): Session[] {
-    return this.sessions.where(
+    return this.sessions.whereIntact(
       rx,
       // The unary plus keeps SQLite off the index by provider, because few of a provider's sessions are ready.
       "status = 'ready' AND +provider = ? AND record ->> '$.provider_session_ref' IS NOT NULL",
       provider,
-    );
+    ).records;
   }
 
   /** Returns the sessions of an agent that are not closed, by the ref of their conversation. */

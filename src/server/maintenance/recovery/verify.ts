@@ -28,13 +28,16 @@ export async function verifySessions(
   },
 ): Promise<void> {
   const { db, store, pool, clock, logger, providers, summary, signal } = options;
-  for (const provider of providers) {
-    const resumable = await db.read((rx) => store.resumableSessions(rx, provider.id));
-    const byAgent = Map.groupBy(resumable, ({ agent }) => agent);
-    for (const [agent, sessions] of byAgent) await verify(provider, agent, sessions);
+  try {
+    for (const provider of providers) {
+      const resumable = await db.read((rx) => store.resumableSessions(rx, provider.id));
+      const byAgent = Map.groupBy(resumable, ({ agent }) => agent);
+      for (const [agent, sessions] of byAgent) await verify(provider, agent, sessions);
+    }
+  } finally {
+    summary.status = 'done';
+    summary.ended_at = clock.now();
   }
-  summary.status = 'done';
-  summary.ended_at = clock.now();
 
   async function verify(
     provider: Provider,

@@ -1,8 +1,18 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
+import { sqlWasm } from '../../../../src/core/lib/self.ts';
+import { openConnection } from '../../../../src/core/store/connection.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import type { ScriptedOptions } from '../../../support/scripted-provider.ts';
 import { withTimeout } from '../../../support/sessions/with-timeout.ts';
-import { kinds, type Harness, afterCrash } from '../../../support/sessions/harness.ts';
+import {
+  kinds,
+  type Harness,
+  afterCrash,
+  testHarness,
+  withHarness,
+} from '../../../support/sessions/harness.ts';
+import { testDirectory } from '../../../support/temp.ts';
 
 /** A session whose agent has seen a turn. */
 async function used(harness: Harness): Promise<string> {
@@ -163,4 +173,19 @@ it('The verification is aborted when the server stops.', async () => {
   await withTimeout(first, 'the question');
   expect(asked).toEqual([`ref-${id}`]);
   await withTimeout(harness.given.runtime.stop(AbortSignal.abort()), 'the stop');
+});
+
+it('The verification passes over a damaged session.', async () => {
+  const directory = testDirectory('data');
+  const clock = new ManualClock();
+  const write = async (harness: Harness) => [await used(harness), await used(harness)];
+  const [, lost] = await withHarness(write, { directory, clock });
+  {
+    using connection = await openConnection({ wasm: sqlWasm, directory });
+    connection.sql.exec('UPDATE sessions SET sum = sum + 1 WHERE n = 1');
+  }
+  const agents = { has: () => Promise.resolve(false) };
+  const harness = await testHarness({ directory, clock: new ManualClock(clock.now()), agents });
+  const { sessions_failed } = await done(harness);
+  expect(sessions_failed).toMatchObject([{ session_id: lost }]);
 });
