@@ -120,13 +120,11 @@ export class RecordTable<T extends object> {
   whereIntact(rx: Reader, condition: string, ...values: SqlValue[]): IntactRows<T> {
     const records: T[] = [];
     const damaged: string[] = [];
-    for (const row of this.#prepared(`WHERE ${condition} ORDER BY n`).all(rx, ...values))
-      try {
-        records.push(this.#parse(row));
-      } catch (error) {
-        if (!isAppError(error, 'storage_damaged')) throw error;
-        damaged.push(String(row[1]));
-      }
+    for (const row of this.#prepared(`WHERE ${condition} ORDER BY n`).all(rx, ...values)) {
+      const record = this.#intact(row);
+      if (record) records.push(record);
+      else damaged.push(String(row[1]));
+    }
     return { records, damaged };
   }
 
@@ -140,6 +138,22 @@ export class RecordTable<T extends object> {
     return this.#prepared(`INDEXED BY ${index} WHERE ${where} ORDER BY ${order} LIMIT ?`)
       .all(rx, ...values, limit)
       .map((row) => this.#parse(row));
+  }
+
+  /** Returns the first record that `isWanted`, in the order of the named index. Passes over damaged rows. */
+  firstIntact(
+    rx: Reader,
+    { index, where, order }: { index: string; where: string; order: string },
+    isWanted: (record: T) => boolean,
+  ): T | undefined {
+    let found: T | undefined;
+    const query = this.#prepared(`INDEXED BY ${index} WHERE ${where} ORDER BY ${order}`);
+    query.scan(rx, [], (row) => {
+      const record = this.#intact(row);
+      if (record && isWanted(record)) found = record;
+      return found === undefined;
+    });
+    return found;
   }
 
   delete(tx: Writer, id: string): void {
@@ -241,6 +255,16 @@ export class RecordTable<T extends object> {
     const [oldest] = kept.size === MAX_KEPT ? kept.keys() : [];
     if (oldest !== undefined) kept.delete(oldest);
     kept.set(id, Object.freeze(record));
+  }
+
+  /** Returns the record of a row; null if the row is damaged. */
+  #intact(row: Row): T | null {
+    try {
+      return this.#parse(row);
+    } catch (error) {
+      if (isAppError(error, 'storage_damaged')) return null;
+      throw error;
+    }
   }
 
   #parse([n, id, text, sum]: Row): T {

@@ -338,17 +338,17 @@ export class SessionStore {
     );
   }
 
-  /** Returns the session that has been closed for longest, of those that retention has not trimmed whole. */
-  oldestTrimmable(rx: Reader): Session | undefined {
-    return this.sessions.first(
+  /** Returns the session that has been closed for longest, of those that `isWanted` and that retention has not trimmed whole. */
+  oldestTrimmable(rx: Reader, isWanted: (session: Session) => boolean): Session | undefined {
+    return this.sessions.firstIntact(
       rx,
       {
         index: 'sessions_trimmable',
         where: "status = 'closed' AND trimmed IS NOT 1",
         order: 'closed_at',
       },
-      1,
-    )[0];
+      isWanted,
+    );
   }
 
   /** Deletes input, text and items of up to `limit` turns of a closed session. Returns false once no turn is left. */

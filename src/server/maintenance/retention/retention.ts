@@ -1,3 +1,4 @@
+import { isAppError } from '../../../api/errors.ts';
 import type { Payload } from '../../../api/events.ts';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
@@ -42,6 +43,8 @@ export class Retention {
   readonly #deps: RetentionDeps;
   readonly #trim: EventTrim;
   readonly #vacuum;
+  /** The sessions and processes that cannot be trimmed, because a row of theirs is damaged. Each run tries them again. */
+  readonly #damaged = new Set<string>();
   #running = false;
 
   constructor(deps: RetentionDeps) {
@@ -54,6 +57,7 @@ export class Retention {
   async run(signal: AbortSignal): Promise<void> {
     if (this.#running) return;
     this.#running = true;
+    this.#damaged.clear();
     try {
       const { max_age_days: days, max_bytes: max } = this.#deps.settings();
       await this.#deps.budget.measureLogs();
@@ -91,15 +95,24 @@ export class Retention {
   /** Trims a step of the session or process that ended first. Resolves with false if none ended before `before`. */
   async #trimOldestEnded(reason: Reason, before: number): Promise<boolean> {
     const { session, process } = await this.#deps.db.read((rx) => ({
-      session: this.#deps.store.oldestTrimmable(rx),
-      process: this.#deps.processes.oldestTrimmable(rx),
+      session: this.#deps.store.oldestTrimmable(rx, ({ id }) => !this.#damaged.has(id)),
+      process: this.#deps.processes.oldestTrimmable(
+        rx,
+        ({ process_id }) => !this.#damaged.has(process_id),
+      ),
     }));
     const closed = session?.closed_at ?? Number.POSITIVE_INFINITY;
     const ended = process?.ended_at ?? Number.POSITIVE_INFINITY;
     if (Math.min(closed, ended) >= before) return false;
-    if (session && closed <= ended)
-      await this.#deps.db.transact((tx) => this.#trimSession(tx, reason, session));
-    else if (process) await this.#trimProcess(reason, process);
+    const isSession = session !== undefined && closed <= ended;
+    try {
+      if (isSession) await this.#deps.db.transact((tx) => this.#trimSession(tx, reason, session));
+      else if (process) await this.#trimProcess(reason, process);
+    } catch (error) {
+      // Others can be trimmed, and health reports the damage.
+      if (!isAppError(error, 'storage_damaged')) throw error;
+      this.#damaged.add((isSession ? session.id : process?.process_id) ?? '');
+    }
     return true;
   }
 

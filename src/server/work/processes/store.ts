@@ -81,17 +81,17 @@ export class ProcessStore {
       : this.processes.where(rx, `${CALLER} = ? AND ${UNFINISHED}`, owner.caller_id);
   }
 
-  /** Returns the process that ended first, of those that retention has not trimmed. */
-  oldestTrimmable(rx: Reader): Process | undefined {
-    return this.processes.first(
+  /** Returns the process that ended first, of those that `isWanted` and that retention has not trimmed. */
+  oldestTrimmable(rx: Reader, isWanted: (process: Process) => boolean): Process | undefined {
+    return this.processes.firstIntact(
       rx,
       {
         index: 'processes_trimmable',
         where: "status NOT IN ('queued', 'running') AND trimmed IS NOT 1",
         order: 'ended_at',
       },
-      1,
-    )[0];
+      isWanted,
+    );
   }
 
   /** Marks a process as trimmed: retention has removed all of it but its record. */

@@ -89,3 +89,20 @@ test('The events of an old closed session are removed, even if an older session 
   expect(archive.session('opened-first').trimmed).toBe(false);
   expect(archive.session('closed-first').trimmed).toBe(true);
 });
+
+test.each(['sessions', 'turns'])(
+  'Other closed sessions are trimmed although a row of the table %s is damaged.',
+  async (table) => {
+    const archive = await testArchive();
+    const { db, store, clock, settings } = archive;
+    const damage = db.prepare(`UPDATE ${table} SET sum = sum + 1 WHERE n = 1`);
+    for (const id of ['damaged', 'intact']) await archive.fill(id);
+    await db.transact((tx) => damage.run(tx));
+    settings.max_age_days = 1;
+    clock.advance(2 * DAY_MS);
+    await archive.retain();
+    expect(archive.session('intact').trimmed).toBe(true);
+    const { records } = db.peek((rx) => store.sessions.whereIntact(rx, "id = 'damaged'"));
+    expect(records.map(({ trimmed }) => trimmed)).toEqual(table === 'sessions' ? [] : [false]);
+  },
+);
