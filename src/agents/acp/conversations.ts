@@ -155,7 +155,7 @@ export class ReplayedTurns {
   /** All turns, oldest first. */
   readonly #marks: ConversationMark[] = [];
   readonly #kept: StoredTurn[] = [];
-  /** The number of turns with the same prompt, by its digest. */
+  /** The number of turns with the same prompt, by its id or its digest. */
   readonly #counts = new Map<string, number>();
   #open: OpenTurn | null = null;
 
@@ -208,7 +208,7 @@ export class ReplayedTurns {
     if (!this.#open) return;
     const { promptId, prompt, items } = this.#open;
     this.#open = null;
-    const ref = promptId ?? this.#refOf(prompt);
+    const ref = this.#refOf(promptId, prompt);
     this.#marks.push({ ref, occurredAt: null });
     this.#kept.push(
       boundedTurn({
@@ -223,12 +223,15 @@ export class ReplayedTurns {
     if (this.#kept.length > this.#max) this.#kept.shift();
   }
 
-  /** Returns an id that another replay gives to the same turn, also if it leaves out older turns with other prompts. */
-  #refOf(prompt: string): string {
-    const digest = createHash('sha256').update(prompt).digest('hex').slice(0, 32);
-    const count = (this.#counts.get(digest) ?? 0) + 1;
-    this.#counts.set(digest, count);
-    return `${digest}-${count}`;
+  /**
+   * Returns an id that another replay gives to the same turn, also if it leaves out older turns with other prompts. Some
+   * agents give several prompts the same id.
+   */
+  #refOf(promptId: string | null, prompt: string): string {
+    const id = promptId ?? createHash('sha256').update(prompt).digest('hex').slice(0, 32);
+    const count = (this.#counts.get(id) ?? 0) + 1;
+    this.#counts.set(id, count);
+    return promptId !== null && count === 1 ? promptId : `${id}-${count}`;
   }
 }
 

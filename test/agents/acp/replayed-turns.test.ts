@@ -54,6 +54,14 @@ test('Only the turns after the mark are returned, also if equal prompts came bef
   expect(omitted).toBe(0);
 });
 
+test('Turns whose prompts share an id are different turns.', () => {
+  const before = [prompt('a', '1'), answer('b'), prompt('c', '1'), answer('d')];
+  const { newest } = replayed(before).after(null);
+  const all = replayed([...before, prompt('e', '1'), answer('f')]);
+  expect(all.after(newest).turns.map(({ prompt: said }) => said)).toEqual(['e']);
+  expect(new Set(all.after(null).turns.map(({ ref }) => ref)).size).toBe(3);
+});
+
 test('No turn is returned if the replay no longer has the mark, so that none is stored twice.', () => {
   const mark = { ref: 'gone', occurredAt: null };
   const { turns, newest } = replayed([prompt('a', '1'), answer('b')]).after(mark);
