@@ -262,7 +262,9 @@ export class Connection extends JsonConnection<RequestId> {
   /** A line is too long to be read: it is lost for the request or the thread that it names. Throws where it names none. */
   #lose(received: Message | undefined): undefined {
     const { threadId: thread } = received?.params ?? {};
-    if (received?.method === undefined && this.fail(Number(received?.id), TOO_LONG)) return;
+    const answered = received?.method === undefined ? Number(received?.id) : NaN;
+    this.#asking.delete(answered);
+    if (this.fail(answered, TOO_LONG)) return;
     if (typeof thread !== 'string') throw new Error('codex sent a line that is too long');
     this.#handlers.onLost(thread);
   }
