@@ -107,7 +107,7 @@ export class ClaudeConversations implements Conversations {
   async #transcripts(matches: (name: string) => boolean = () => true): Promise<Transcript[]> {
     const projects = this.#projects;
     const found: Transcript[] = [];
-    const namesOf = (directory: string) => orNull(namesIn(directory));
+    const namesOf = (directory: string) => namesIn(directory).catch(() => null);
     for await (const { project, names } of projectsOf(this.#settings.home(), namesOf)) {
       const stats = await Promise.all(
         names.map(async (name): Promise<Transcript[]> => {

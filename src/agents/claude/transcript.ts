@@ -10,6 +10,7 @@ import {
   turnsAfter,
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
+import { unavailable } from '../provider.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { codeOf } from '../../core/lib/system-error.ts';
 
@@ -254,13 +255,17 @@ export function isPrompt(row: unknown): boolean {
   return text !== '' && !COMMAND.test(text) && !INTERRUPTED.test(text);
 }
 
-/** Returns the names in a directory; null if there is no such directory. */
+/** Returns the names in a directory; null if there is no such directory. Throws ProviderError if it cannot be read. */
 export async function namesIn(directory: string): Promise<string[] | null> {
   try {
     return await fs.readdir(directory);
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null;
-    throw error;
+    const code = codeOf(error);
+    if (['ENOENT', 'ENOTDIR'].includes(code)) return null;
+    throw unavailable(
+      `claude: the directory ${directory} cannot be read (${code}): check that the user of the cadre server may read it`,
+      error,
+    );
   }
 }
 

@@ -124,6 +124,18 @@ test('A symbolic link is not a transcript, and an unreadable registry holds noth
   expect((await conversations.holders())(transcript.ref)).toBeNull();
 });
 
+test('A directory that cannot be read is named in the error.', async () => {
+  const home = testDirectory('transcript');
+  fs.mkdirSync(path.join(home, '.claude'));
+  for (const name of ['sessions', 'projects'])
+    fs.symlinkSync(name, path.join(home, '.claude', name));
+  const conversations = conversationsIn(home);
+  const code = 'provider_unavailable';
+  const about = (name: string) => expect.stringContaining(path.join('.claude', name)) as string;
+  await expect(conversations.holders()).rejects.toMatchObject({ code, message: about('sessions') });
+  await expect(conversations.find('a')).rejects.toMatchObject({ code, message: about('projects') });
+});
+
 test('A process of this server holds no conversation.', async () => {
   const home = testDirectory('transcript');
   const transcript = new Transcript(home);

@@ -1,9 +1,10 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ConversationProcess, PastTurn } from '../../../api/conversations.ts';
-import { conflictError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import type { Conversations, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { isFileError } from '../../../core/lib/foreign-file.ts';
 import { inputText } from '../../../core/lib/input-text.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
@@ -75,9 +76,9 @@ export class ImportReader {
     return reading;
   }
 
-  /** Throws `conflict` if another process has the conversation of a session open. */
+  /** Throws `conflict` if another process has the conversation of a session open, `provider_unavailable` if that is not known. */
   async assertFree(session: Session): Promise<void> {
-    const held = session.imported ? await this.#holderOf(session) : null;
+    const held = session.imported ? await refusing(this.#holderOf(session)) : null;
     if (held) throw conflictError(inUseText(held));
   }
 
@@ -210,4 +211,15 @@ function comparable(text: string): string {
 export function inUseText({ pid, program, status }: ConversationProcess): string {
   const what = [`process ${pid ?? 'unknown'}`, ...(status === null ? [] : [status])].join(', ');
   return `the conversation is open in ${program} (${what}): quit ${program} there, and try again`;
+}
+
+/** Turns errors of a provider and of its files into an AppError: they are not bugs of the server. */
+export async function refusing<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ProviderError) && !isFileError(error)) throw error;
+    const { message } = error as Error;
+    throw new AppError('provider_unavailable', message, { cause: error });
+  }
 }

@@ -6,12 +6,10 @@ import type {
   listPastTurns,
   PastTurn,
 } from '../../../api/conversations.ts';
-import { conflictError, invalidError, notFoundError, AppError } from '../../../api/errors.ts';
+import { conflictError, invalidError, notFoundError } from '../../../api/errors.ts';
 import type { createSession } from '../../../api/session-requests.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { StoredConversation, StoredTurn } from '../../../agents/conversations.ts';
-import { ProviderError } from '../../../agents/provider.ts';
-import { isFileError } from '../../../core/lib/foreign-file.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
@@ -21,7 +19,7 @@ import type { AgentKinds } from '../sessions/agent-slots.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { assertNoTurn, assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { type ImportReader, inUseText } from './reader.ts';
+import { type ImportReader, inUseText, refusing } from './reader.ts';
 import type { ImportStore } from './store.ts';
 
 interface ImportServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
@@ -55,7 +53,7 @@ export class ImportService {
     const { conversations } = kinds.usable(provider, agent);
     if (!conversations) return [];
     const found = await refusing(conversations.list({ cwd: cwd ?? null, limit }, signal));
-    const holderOf = await conversations.holders();
+    const holderOf = await refusing(conversations.holders());
     const refs = db.peek((rx) => sessionStore.openRefs(rx, provider, agent));
     return found.map(({ begunAt, changedAt, ...one }) => ({
       ...one,
@@ -88,7 +86,7 @@ export class ImportService {
       );
     // The agent may accept another form of the id, and a conversation has one form here.
     const { ref } = found;
-    const held = isFork ? null : (await conversations.holders())(ref);
+    const held = isFork ? null : (await refusing(conversations.holders()))(ref);
     if (held) throw conflictError(inUseText(held));
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     if (isFork) {
@@ -239,15 +237,4 @@ function assertIdle(session: Session): void {
 
 function keyOf({ provider, agent, ref }: Pick<Session, 'provider' | 'agent'> & { ref: string }) {
   return JSON.stringify([provider, agent, ref]);
-}
-
-/** Turns errors of a provider and of its files into an AppError: they are not bugs of the server. */
-async function refusing<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!(error instanceof ProviderError) && !isFileError(error)) throw error;
-    const { message } = error as Error;
-    throw new AppError('provider_unavailable', message, { cause: error });
-  }
 }
