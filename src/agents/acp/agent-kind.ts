@@ -55,6 +55,7 @@ export class AcpAgentKind implements NamedAgentKind, TakesOver {
   readonly conversations = new AcpConversations({
     program: () => this.displayName,
     command: (ref) => ownCommand(this.agent, ref),
+    now: () => this.#context.clock.monotonic(),
     ask: (what, cwd, signal, question) =>
       this.#ask(
         cwd ?? process.cwd(),

@@ -23,11 +23,23 @@ import { readChunk, readUpdate } from './updates.ts';
 
 /** So many conversations are remembered for the requests that follow a list. */
 const MAX_REMEMBERED = 5000;
+/** For so long after a list, in ms, its conversations are found without asking the agent again. */
+const FRESH_MS = 60_000;
+
+interface Remembered {
+  found: StoredConversation;
+  /** The directory of the list; null: all directories. */
+  listedIn: string | null;
+  /** The monotonic time of the list, in ms. */
+  at: number;
+}
 
 interface AcpConversationsDeps {
   program: () => string;
   /** Returns the command that continues a conversation in the agent's own program; empty if it is not known. */
   command: (ref: string) => string[];
+  /** Returns the monotonic time, in ms. */
+  now: () => number;
   /** Starts an agent for a question alone, and ends it. `cwd`: null: the directory of the server. */
   ask: <T>(
     what: string,
@@ -41,7 +53,7 @@ interface AcpConversationsDeps {
 export class AcpConversations implements Conversations {
   readonly startsAgent = true;
   readonly #deps: AcpConversationsDeps;
-  readonly #remembered = new Map<string, StoredConversation>();
+  readonly #remembered = new Map<string, Remembered>();
 
   constructor(deps: AcpConversationsDeps) {
     this.#deps = deps;
@@ -57,11 +69,13 @@ export class AcpConversations implements Conversations {
   }
 
   async find(ref: string, signal: AbortSignal): Promise<StoredConversation | null> {
-    // Some agents list only the conversations of one directory, which a list has named before.
     const known = this.#remembered.get(ref);
-    if (known) return known;
-    const all = await this.#listed(null, signal, assertOffered);
-    return all.find((one) => one.ref === ref) ?? null;
+    if (known && this.#deps.now() - known.at < FRESH_MS) return known.found;
+    // Some agents list only the conversations of one directory.
+    const all = await this.#listed(known?.listedIn ?? null, signal, assertOffered);
+    const found = all.find((one) => one.ref === ref) ?? null;
+    if (!found) this.#remembered.delete(ref);
+    return found;
   }
 
   async #listed(
@@ -79,12 +93,13 @@ export class AcpConversations implements Conversations {
       // Some agents ignore the directory.
       .filter((one) => cwd === null || one.cwd === null || one.cwd === cwd)
       .toSorted((a, b) => b.changedAt - a.changedAt);
-    for (const one of found) this.#remembered.set(one.ref, one);
+    const about = { listedIn: cwd, at: this.#deps.now() };
+    for (const one of found) this.#remembered.set(one.ref, { found: one, ...about });
     return found;
   }
 
   turns(ref: string, { after, max, cwd }: TurnQuery, signal: AbortSignal): Promise<StoredTurns> {
-    const directory = cwd ?? this.#remembered.get(ref)?.cwd ?? null;
+    const directory = cwd ?? this.#remembered.get(ref)?.found.cwd ?? null;
     return this.#deps.ask('started to read a conversation', directory, signal, async (agent) => {
       assertOffered(agent.process);
       const replayed = new ReplayedTurns(this.#deps.program(), max);

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { AcpAgent } from '../../../src/agents/acp/agent.ts';
+import { AcpConversations } from '../../../src/agents/acp/conversations.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import {
@@ -87,6 +89,32 @@ test('The list has the conversations that the agent lists, and the directory sel
   const some = await client.call(endpoints.listConversations, { params, query: { cwd } });
   expect(some.map(({ ref }) => ref)).toEqual(['own']);
   expect(agents.at(-1)?.last('session/list')?.params).toEqual({ cwd });
+});
+
+test('A conversation of an old list is found only if the agent still lists it.', async () => {
+  let now = 0;
+  let sessions = [{ sessionId: 'own', cwd: '/here' }];
+  const asked: unknown[] = [];
+  const process = {
+    can: { list: true, load: true },
+    ask: async (_method: string, query: object) => {
+      asked.push(query);
+      return { sessions };
+    },
+  };
+  const conversations = new AcpConversations({
+    program: () => 'raw',
+    command: () => [],
+    now: () => now,
+    ask: (_what, _cwd, _signal, question) => question({ process } as unknown as AcpAgent),
+  });
+  const { signal } = new AbortController();
+  await conversations.list({ cwd: '/here', limit: 10 }, signal);
+  sessions = [];
+  expect(await conversations.find('own', signal)).toMatchObject({ ref: 'own' });
+  now = 60_000;
+  expect(await conversations.find('own', signal)).toBeNull();
+  expect(asked).toEqual([{ cwd: '/here' }, { cwd: '/here' }]);
 });
 
 test('An import stores the turns that the agent replays, without turns or usage, and continues by the same id.', async () => {
