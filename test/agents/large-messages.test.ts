@@ -462,3 +462,12 @@ test('An approval formats each text of earlier messages at most once, and shows 
     earlier.flatMap(({ rawInput }) => Object.values(rawInput)).filter((one) => !values.has(one)),
   ).toEqual([]);
 });
+
+test('Open items of codex beyond the limit of a turn are forgotten, the oldest first.', () => {
+  const reader = new CodexReader();
+  const changes = [{ path: 'a', diff: 'x'.repeat(8 * 1024 * 1024) }];
+  const ids = ['1', '2', '3', '4', '5'];
+  for (const id of ids) reader.read('item/started', { item: { id, type: 'fileChange', changes } });
+  expect(ids.filter((id) => reader.isForgotten(id))).toEqual(['1', '2']);
+  expect(ids.filter((id) => reader.changesOf(id).length > 0)).toEqual(['3', '4', '5']);
+});

@@ -31,11 +31,11 @@ interface Open {
 }
 
 /**
- * The limits of what is kept of the open calls of one agent, and of the shown outputs. The call of the newest message is
+ * The limits of what is kept of the open calls of one agent, of the shown outputs, and of its subagents. The call of the newest message is
  * always kept, with its output.
  */
-const MAX_KEPT_UNITS = 32 * 1024 * 1024;
-const MAX_OPEN = 10_000;
+export const MAX_KEPT_UNITS = 32 * 1024 * 1024;
+export const MAX_OPEN = 10_000;
 
 /** As much of the open calls is saved for another server, in code units, and outputs up to this length. */
 const MAX_SAVED_UNITS = 24 * 1024;

@@ -9,7 +9,8 @@ import {
   type AgentUpdate,
 } from '../provider.ts';
 import { fieldOf, idText } from '../lenient.ts';
-import { ToolCallTracker } from './tool-call-tracker.ts';
+import { SizedMap } from '../sized-map.ts';
+import { MAX_KEPT_UNITS, MAX_OPEN, ToolCallTracker } from './tool-call-tracker.ts';
 import type { PermissionPromptMonitor } from './permission-prompt-monitor.ts';
 import { limitAfterUpdate } from './outcome.ts';
 import type { ReportedCall } from './reported-call.ts';
@@ -189,10 +190,11 @@ interface Shown {
 
 /**
  * Messages of the subagents of an agent, which have their own sessions on the same connection. The texts of a subagent
- * are the output of one tool call, and its calls are shown next to the calls of the agent.
+ * are the output of one tool call, and its calls are shown next to the calls of the agent. The subagents of a turn have the
+ * limits of open calls; what they say beyond these is not shown.
  */
 class Subagents {
-  readonly #shown = new Map<string, Shown>();
+  readonly #shown = new SizedMap<Shown>(({ text }) => text.length);
 
   /** A turn begins or ends: what is said from now on is shown by calls of its own. */
   clear(): void {
@@ -230,6 +232,8 @@ class Subagents {
   #say(session: string, text: string, message: string | undefined): AgentUpdate | null {
     const shown = this.#shown.get(session);
     if (text === '' || (shown?.text.length ?? 0) >= DERIVED_LIMITS.text) return null;
+    if (this.#shown.total >= MAX_KEPT_UNITS || (!shown && this.#shown.size >= MAX_OPEN))
+      return null;
     const before = shown?.message;
     const isNext = before !== undefined && message !== undefined && before !== message;
     const whole = `${shown?.text ?? ''}${isNext ? '\n\n' : ''}${text}`;
@@ -243,7 +247,8 @@ class Subagents {
   }
 
   #entitle(session: string, title: string): AgentUpdate {
-    if (!this.#shown.has(session)) this.#shown.set(session, { text: '', message: undefined });
+    if (!this.#shown.has(session) && this.#shown.size < MAX_OPEN)
+      this.#shown.set(session, { text: '', message: undefined });
     return toolOf(session, { title: `subagent: ${title}`, kind: 'think' });
   }
 }

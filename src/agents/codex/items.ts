@@ -5,10 +5,13 @@ import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import type { Params } from './connection.ts';
 import { maybe, maybeText, partsText } from '../lenient.ts';
+import { SizedMap } from '../sized-map.ts';
 import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
 const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
+/** So much of the growing outputs of open items is kept, and as much of what open items would do, in characters. */
+const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
 /** As much of what open items would do is saved for another server, in characters of JSON. */
 const MAX_SAVED_CHARACTERS = 24 * 1024;
 /** The longest title of an item. Each event of the item has it. */
@@ -64,9 +67,9 @@ export class Reader {
   /** Texts that came in pieces: the finished item repeats them. */
   readonly #streamed = new Set<string>();
   readonly #omissions = new Omissions();
-  readonly #outputs = new Map<string, string>();
-  readonly #requests = new Map<string, ItemRequest>();
-  /** The open items whose messages an earlier server did not save whole. */
+  readonly #outputs = new SizedMap<string>(({ length }) => length);
+  readonly #requests = new SizedMap<ItemRequest>(sizeOf);
+  /** The open items whose messages an earlier server did not save whole, or that were forgotten because of the limit. */
   #forgotten = new Set<string>();
   /** Why items were declined. It changes between two messages of codex, so all saved memories of a turn share it. */
   #declined: [itemId: string, reason: string][] = [];
@@ -131,7 +134,7 @@ export class Reader {
     return request && 'command' in request ? request.command : undefined;
   }
 
-  /** Whether an item may do more than is known, because an earlier server did not save its messages. */
+  /** Whether an item may do more than is known, because its messages were not saved or not kept. */
   isForgotten(itemId: string): boolean {
     return this.#forgotten.has(itemId);
   }
@@ -192,7 +195,8 @@ export class Reader {
     const { data } = part.safeParse(params);
     if (!data) return 'unknown';
     const before = this.#outputs.get(data.itemId) ?? '';
-    if (before.length >= MAX_OUTPUT_CHARACTERS) return [];
+    const isFull = this.#outputs.total >= MAX_KEPT_CHARACTERS;
+    if (isFull || before.length >= MAX_OUTPUT_CHARACTERS) return [];
     const output = before + data.delta;
     this.#outputs.set(data.itemId, output);
     return [{ type: 'tool', ref: data.itemId, change: { output } }];
@@ -234,9 +238,16 @@ export class Reader {
     if (line !== '') this.#keep(found.id, { command: { command: line, cwd } });
   }
 
+  /** Keeps what an item would do. Forgets the oldest others while too much is kept. */
   #keep(id: string, request: ItemRequest): void {
     this.#requests.set(id, request);
     this.#forgotten.delete(id);
+    for (const other of this.#requests.keys()) {
+      if (this.#requests.total <= MAX_KEPT_CHARACTERS) return;
+      if (other === id) continue;
+      this.#requests.delete(other);
+      this.#forgotten.add(other);
+    }
   }
 
   /** Reads an item that has ended, and forgets it. */
