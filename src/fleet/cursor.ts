@@ -19,7 +19,7 @@ const cursorState = z.object({
   stream: z.string().nullable(),
   /** The number of the last message that was taken. */
   seq: z.int(),
-  /** When NATS stored it, in Unix milliseconds. */
+  /** When NATS stored it, or the reader began behind it, in Unix milliseconds. */
   at: z.number().nullable(),
   /** The last message that was taken and stays: by it the reader sees whether the stream is what it was. */
   last: z.object({ seq: z.int(), id: z.string() }).nullable(),

@@ -66,7 +66,7 @@ export async function* readFleet(
   while (!signal.aborted) {
     const before = cursor.position.seq;
     try {
-      const { from, isRewind } = await whereToBegin(stream, cursor, begin);
+      const { from, isRewind } = await whereToBegin(parts, begin);
       if (isRewind) yield { notice: { node: null, kind: 'rewind' } };
       for await (const { message, at } of stream.read(from, { follow, signal })) {
         yield* taken(parts, message);
@@ -89,17 +89,13 @@ export async function* readFleet(
 
 /** Behind the cursor where the stream is still what it was; else some time before. */
 async function whereToBegin(
-  stream: ReaderStream,
-  cursor: FleetCursor,
+  { stream, cursor, clock }: ReaderParts,
   begin: Begin,
 ): Promise<{ from: From; isRewind: boolean }> {
   const { id, first, last } = await stream.info();
   const isNew = cursor.position.stream === null;
-  if (isNew)
-    cursor.enter(id, {
-      seq: begin === 'latest' ? last : 0,
-      at: typeof begin === 'object' ? begin.since : null,
-    });
+  if (isNew && begin === 'latest' && last > 0) cursor.enter(id, { seq: last, at: clock.now() });
+  else if (isNew) cursor.enter(id, { seq: 0, at: typeof begin === 'object' ? begin.since : null });
   if (cursor.position.stream !== id) {
     cursor.enter(id, { seq: 0, at: null });
     return { from: { after: 0 }, isRewind: true };

@@ -6,6 +6,8 @@ import {
   type FleetNotice,
   readFleet,
 } from '../../src/fleet/reader.ts';
+import type { From, ReaderStream } from '../../src/fleet/nats-reader-stream.ts';
+import { unreachableError } from '../../src/api/errors.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { noFaults, compareEvents } from '../support/fleet/compare-events.ts';
@@ -161,6 +163,27 @@ test('A reader takes no event again of a log that a node had before.', async () 
   await expectEventually(() => newest(reader.events)).toBe(5);
   expect(reader.events).toHaveLength(9);
   expect(reader.notices.map(({ kind }) => kind)).toEqual(['epoch', 'rewind']);
+});
+
+test('A reader that began behind the newest message reads only the last minutes of a stream that has lost it.', async () => {
+  const read: From[] = [];
+  const last = [9, 3];
+  const stream: ReaderStream = {
+    info: async () => ({ id: 'a', first: 1, last: last.shift() ?? 0, bytes: 0, maxBytes: 0 }),
+    idAt: async () => null,
+    async *read(from) {
+      read.push(from);
+      if (last.length > 0) throw unreachableError('no answer');
+      yield* [];
+    },
+  };
+  const now = 3_600_000;
+  const clock = { ...hurriedClock(), now: () => now };
+  const parts = { stream, clock, cursor: FleetCursor.start(), fill: async () => [] };
+  const { signal } = new AbortController();
+  const items = readFleet(parts, { follow: false, signal, begin: 'latest' });
+  expect(await Array.fromAsync(items)).toMatchObject([{ notice: { kind: 'rewind' } }]);
+  expect(read).toEqual([{ after: 9 }, { time: now - 10 * 60_000 }]);
 });
 
 test('A word of another form is refused as a cursor.', () => {
