@@ -2,7 +2,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
 import { type Answer, type CallInput, Client } from '../client/client.ts';
 import type { RequestInput } from '../client/wire.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { AppError, isUnreachable, unreachableError } from '../api/errors.ts';
 import { Bucket, Changed } from './bucket.ts';
 import { retryWhileUnavailable } from './nats-api.ts';
 import { NodeClient, type FleetContext } from './node-client.ts';
@@ -52,10 +52,19 @@ export class PlacementClient extends Client {
     const { signal, key = this.#context.newKey() } = request;
     const input = request as CallInput<Endpoint>;
     if (endpoint !== endpoints.createSession)
-      return this.#node(await this.#choose()).ask(endpoint, input, signal, request.key);
-    const answer = await this.#place((node) => node.ask(endpoint, input, signal, key), key, signal);
+      return this.#leavingLost(async () =>
+        this.#node(await this.#choose()).ask(endpoint, input, signal, request.key),
+      );
+    let placedOn = '';
+    const ask = (node: NodeClient) => {
+      placedOn = node.node;
+      return node.ask(endpoint, input, signal, key);
+    };
+    const answer = await this.#leavingLost(() => this.#place(ask, key, signal));
+    // The next session may be for another node.
+    this.#chosen = null;
     const { id } = answer.value as { id: string };
-    if (this.#last) this.#placing.onPlaced(id, this.#last.node);
+    this.#placing.onPlaced(id, placedOn);
     return answer;
   }
 
@@ -65,6 +74,16 @@ export class PlacementClient extends Client {
 
   override misunderstanding(): AppError | null {
     return this.#last?.misunderstanding() ?? null;
+  }
+
+  /** Resolves with what `ask` returns. If its node cannot be reached, the next request chooses a node anew. */
+  async #leavingLost<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (isUnreachable(error)) this.#chosen = null;
+      throw error;
+    }
   }
 
   /** Asks the node that the key reserves, and the next one if that node refuses. */

@@ -1,8 +1,16 @@
+import { errors, type NatsConnection } from '@nats-io/transport-node';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
+import { newUuid } from '../../src/core/lib/ids.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { chosenNode, noRoom, Placements } from '../../src/fleet/placement-client.ts';
+import {
+  chosenNode,
+  noRoom,
+  PlacementClient,
+  Placements,
+} from '../../src/fleet/placement-client.ts';
 import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { FakeNatsServer } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -96,4 +104,40 @@ test('The placement of a request that was given up is chosen anew, and one that 
   expect(second.node).toBe('b');
   await placements.release('key', first);
   expect(nats.read(subject('key'))).toBe('{"node":"b"}');
+});
+
+test('Each new session goes to a node with room, and a request after the loss of a node to another one.', async () => {
+  const nats = new FakeNatsServer(new ManualClock());
+  const living = [node('a', 0)];
+  const connection = Object.assign(nats.connection(), {
+    async requestMany() {
+      const messages = living.map((one) => ({
+        data: Buffer.from(JSON.stringify(one)),
+        headers: new Map([['Nats-Subject', names.key(names.nodes, `alive.${one.node}`)]]),
+      }));
+      return [...messages, { headers: { code: 204 } }];
+    },
+  }) as unknown as NatsConnection;
+  const placed: string[] = [];
+  const client = new PlacementClient(
+    { connection, names, user: 'alice', scope: 'admin', clock: new ManualClock(), newKey: newUuid },
+    { labels: [], random: () => 0, onPlaced: (_id, on) => placed.push(on) },
+  );
+  const open = () => client.call(endpoints.createSession, { body: { provider: 'acp', cwd: '/' } });
+  nats.answer = () => ({ text: '{"status":200,"headers":{},"body":{"id":"sess_1"}}' });
+  await open();
+  living[0] = node('b', 0);
+  await open();
+  expect(placed).toEqual(['a', 'b']);
+  await client.call(endpoints.getVersion, {});
+  nats.answer = () => {
+    throw new errors.ClosedConnectionError();
+  };
+  await expect(client.call(endpoints.getVersion, {})).rejects.toMatchObject({
+    code: 'unreachable',
+  });
+  living[0] = node('c', 0);
+  nats.answer = () => ({ text: '{"status":200,"headers":{},"body":{"name":"cadre"}}' });
+  await client.call(endpoints.getVersion, {});
+  expect(nats.asked.map(({ subject }) => subject.split('.')[3])).toEqual(['a', 'b', 'b', 'b', 'c']);
 });
