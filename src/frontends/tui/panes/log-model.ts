@@ -217,11 +217,12 @@ export class LogModel implements PaneModel {
     // A page begins with a whole line, unless it has only the end of one.
     const end = page.text.indexOf('\n');
     const begin = page.from === 0 || end === page.text.length - 1 ? 0 : end + 1;
-    const text = page.text.slice(begin);
+    const skipped = bytesBefore(page, begin);
+    const text = page.text.slice(skipped === null ? 0 : begin);
     // The server keeps the beginning and the end of a long output: between them, the page goes back in large steps.
     if (text === '') this.#from[output] = Math.floor(range.from / 2);
     else if (range.from === 0) this.#from[output] = 0;
-    else this.#from[output] = page.from + Buffer.byteLength(page.text.slice(0, begin));
+    else this.#from[output] = page.from + (skipped ?? 0);
     this.#throttle.now();
     const before = this.#text.count();
     this.#state = withOlder(this.#state, output, text === '' ? MISSING : text);
@@ -233,4 +234,16 @@ export class LogModel implements PaneModel {
     this.#text.show(this.#state, this.shown.get());
     this.reader.changed();
   }
+}
+
+const REPLACED = '\uFFFD';
+
+/**
+ * Returns how many bytes of a page are before the position `at` of its text. Null if that is not known: the text has a
+ * character of three bytes for each byte that is not UTF-8.
+ */
+function bytesBefore({ text, bytes }: { text: string; bytes: number }, at: number): number | null {
+  const [before, after] = [text.slice(0, at), text.slice(at)];
+  if (!before.includes(REPLACED)) return Buffer.byteLength(before);
+  return after.includes(REPLACED) ? null : bytes - Buffer.byteLength(after);
 }

@@ -77,6 +77,25 @@ test('The pane reads older output page by page, and the search names the part th
   expect(lines()).toHaveLength(12);
 });
 
+test.for(['', '1~700'])(
+  'The pane reads all of an output of which some bytes are not UTF-8 (lines: "%s").',
+  async (lines) => {
+    const { model } = await ended(
+      `seq -f "line %.0f of a long output that fills pages" 1 6000 | LC_ALL=C sed "${lines}s/long/l\\xffng/"`,
+    );
+    const { expectShows } = testPane(model, LogPane);
+    await expectShows('line 6000 of');
+    while (model.coverage() !== 'in all output') await model.older();
+    const text = model.copyable().find(({ name }) => name === 'loaded lines')?.text ?? '';
+    const numbers = text
+      .replaceAll('\n', '')
+      .matchAll(/line (\d+) of a l.ng output that fills pages/g);
+    expect(Array.from(numbers, ([, number]) => Number(number))).toEqual(
+      Array.from({ length: 6000 }, (_, at) => at + 1),
+    );
+  },
+);
+
 test('The pane reads older output whose lines are longer than a page.', async () => {
   const { model } = await ended(
     'for c in a b c; do head -c 100000 /dev/zero | tr "\\0" $c; echo; done; echo last',
