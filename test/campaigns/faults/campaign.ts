@@ -27,7 +27,9 @@ import type { Activity, ActivityContext } from './activity.ts';
 import { makeActivities, type TurnActivity } from './activities.ts';
 import { HOOK_KINDS } from './activities/hooks.ts';
 
-const WHOLE_LOG_EVERY = 25;
+/** The whole log is read again when it has grown by this factor: reading a million events takes minutes. */
+const WHOLE_LOG_GROWTH = 1.5;
+const FIRST_WHOLE_LOG = 50_000;
 const INTEGRITY_EVERY = 20;
 const FAILPOINT_PATIENCE_MS = 3000;
 const CLOSING_MS = 120_000;
@@ -73,6 +75,7 @@ export class Campaign {
   #labels = 0;
   #runs = 0;
   #upTo = 0;
+  #wholeLogAt = FIRST_WHOLE_LOG;
   #longestStartMs = 0;
   #longestExitMs = 0;
   #serverRun: ServerRun | null = null;
@@ -190,7 +193,7 @@ export class Campaign {
       disk: this.#disk,
       killed: (what) => this.#count(this.#kills, what),
     };
-    const isWhole = this.#runs % WHOLE_LOG_EVERY === 0;
+    const isWhole = this.#upTo >= this.#wholeLogAt;
     if (await survives(serverRun, () => this.#check(serverRun, isWhole))) {
       for (const [i, name] of plan.faults.entries()) {
         await Promise.race([pause(plan.pausesMs[i]), serverRun.server.exited]);
@@ -363,6 +366,7 @@ export class Campaign {
       ...(whole ? [...checkOrder('the whole log', whole), ...this.#seen.missingFrom(whole)] : []),
     );
     this.#upTo = found.upTo;
+    if (whole) this.#wholeLogAt = found.upTo * WHOLE_LOG_GROWTH;
     this.#assertNone(violations);
     await this.#readers.removeOldReaders();
   }
