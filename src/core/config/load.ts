@@ -5,7 +5,7 @@ import { AppError, invalidError } from '../../api/errors.ts';
 import { issueInWords } from '../lib/explain.ts';
 import { nearest } from '../lib/nearest.ts';
 import { emptyTree, keys, namesIn, put } from './keys.ts';
-import { defaultDataDirectory, configuredFile } from './paths.ts';
+import { defaultDataDirectory, expandHome } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
 import {
   configFile,
@@ -88,7 +88,7 @@ export function findConfig(
   return {
     config:
       problems.length === 0 && result.data
-        ? withAbsoluteFiles(result.data, configFile(flags, env), env)
+        ? withAbsolutePaths(result.data, settings, configFile(flags, env), env)
         : null,
     problems,
     originOf: (name) =>
@@ -150,20 +150,64 @@ function suggestion(path: readonly string[]): string {
   return meant ? `did you mean "${meant}"?` : `known keys: ${names.join(', ')}`;
 }
 
-/** The configuration with the files of servers, hooks and the fleet as absolute paths. `file`: the configuration file. */
-function withAbsoluteFiles(config: Config, file: string, env: NodeJS.ProcessEnv): Config {
-  const at = (name: string | null) => (name === null ? null : configuredFile(name, file, env));
-  const { servers, fleet, hooks } = config;
+/**
+ * The configuration with absolute paths. A relative path is in the directory of the file, so that it means the same for each
+ * command, or in the working directory if a variable or a flag sets it. Commands are searched in PATH, so only `~` is
+ * replaced in them.
+ */
+function withAbsolutePaths(
+  config: Config,
+  settings: readonly Setting[],
+  file: string,
+  env: NodeJS.ProcessEnv,
+): Config {
+  const at = (key: string, name: string | null) => {
+    if (name === null) return null;
+    const isInFile = settingOf(key.split('.'), settings)?.origin.isFile ?? true;
+    return path.resolve(isInFile ? path.dirname(file) : '', expandHome(name, env));
+  };
+  const agent = <Agent extends { command: string | null; home: string | null }>(
+    key: string,
+    one: Agent,
+  ): Agent => ({
+    ...one,
+    command: one.command && expandHome(one.command, env),
+    home: at(key, one.home),
+  });
+  const { auth, data, worktrees, servers, hooks, fleet, providers } = config;
   const { credentials, person, tls } = fleet;
+  const { acp, codex, claude } = providers;
   return {
     ...config,
-    servers: servers.map((one) => ({ ...one, token_file: at(one.token_file) })),
-    hooks: hooks.map((one) => ({ ...one, secret_file: at(one.secret_file) })),
+    auth: { ...auth, token_file: at('auth.token_file', auth.token_file) },
+    data: { ...data, root_dir: at('data.root_dir', data.root_dir) },
+    worktrees: { ...worktrees, root_dir: at('worktrees.root_dir', worktrees.root_dir) },
+    servers: servers.map((one) => ({ ...one, token_file: at('servers', one.token_file) })),
+    hooks: hooks.map((one) => ({ ...one, secret_file: at('hooks', one.secret_file) })),
     fleet: {
       ...fleet,
-      credentials: at(credentials),
-      person: { ...person, credentials: at(person.credentials) },
-      tls: { ca: at(tls.ca), cert: at(tls.cert), key: at(tls.key) },
+      credentials: at('fleet.credentials', credentials),
+      person: { ...person, credentials: at('fleet.person.credentials', person.credentials) },
+      tls: {
+        ca: at('fleet.tls.ca', tls.ca),
+        cert: at('fleet.tls.cert', tls.cert),
+        key: at('fleet.tls.key', tls.key),
+      },
+    },
+    providers: {
+      ...providers,
+      codex: agent('providers.codex.home', codex),
+      claude: agent('providers.claude.home', claude),
+      acp: acp && {
+        ...acp,
+        command: acp.command && expandHome(acp.command, env),
+        agents: Object.fromEntries(
+          Object.entries(acp.agents).map(([name, one]) => [
+            name,
+            agent('providers.acp.agents', one),
+          ]),
+        ),
+      },
     },
   };
 }

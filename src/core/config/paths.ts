@@ -5,7 +5,7 @@ import { homeDirectory } from '../lib/home-directory.ts';
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
   return (
     // An empty variable counts as unset.
-    env.CADRE_CONFIG ||
+    expandHome(env.CADRE_CONFIG ?? '', env) ||
     path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'cadre', 'config.toml')
   );
 }
@@ -13,7 +13,7 @@ export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
 /** The data directory, unless the configuration or a flag names one. */
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   // An empty variable counts as unset.
-  if (env.CADRE_DATA_ROOT_DIR) return env.CADRE_DATA_ROOT_DIR;
+  if (env.CADRE_DATA_ROOT_DIR) return expandHome(env.CADRE_DATA_ROOT_DIR, env);
   return path.join(baseDirectory(env, 'XDG_DATA_HOME', '.local/share'), 'cadre');
 }
 
@@ -31,10 +31,9 @@ export function cacheDirectory(
   return path.join(baseDirectory(env, 'XDG_CACHE_HOME', usual), 'cadre');
 }
 
-/** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
-export function configuredFile(name: string, configFile: string, env: NodeJS.ProcessEnv): string {
-  if (name.startsWith('~/')) return path.join(homeDirectory(env), name.slice(2));
-  return path.resolve(path.dirname(configFile), name);
+/** A path with the home directory instead of `~`, which no shell has replaced in files, in variables and after `=`. */
+export function expandHome(name: string, env: NodeJS.ProcessEnv): string {
+  return /^~(?=\/|$)/.test(name) ? path.join(homeDirectory(env), name.slice(1)) : name;
 }
 
 /**

@@ -102,7 +102,7 @@ const namedServer = z.strictObject({
     .url({ protocol: /^https?$/ })
     .nullable()
     .default(null),
-  /** The file with its token; one that is not absolute is beside the configuration, or with ~/ in the home directory. */
+  /** The file with its token. */
   token_file: z.string().min(1).nullable().default(null),
 });
 
@@ -113,8 +113,8 @@ function originOf(url: string | null): string | null {
 
 /**
  * All keys, with their defaults. Keys are set by config.toml, environment variables `CADRE_SECTION_KEY` and flags. In a
- * variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON object. live.ts
- * lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms` are in milliseconds.
+ * variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON object. load.ts makes
+ * paths absolute. live.ts lists the keys that a running server reloads on SIGHUP. `_ms`: in milliseconds.
  */
 export const configSchema = z.strictObject({
   /** The address under which others reach the server, where that is not the one that it listens at. */
@@ -351,7 +351,7 @@ export const configSchema = z.strictObject({
       name: fleetName.nullable().default(null),
       /** The name of the fleet. Several fleets may share NATS servers. */
       fleet: fleetName.default('default'),
-      /** The file with the seed of this node's nkey, found as a `token_file`, and private; null: NATS asks for none. */
+      /** The file with the seed of this node's nkey, which is private; null: NATS asks for none. */
       credentials: z.string().min(1).nullable().default(null),
       /** Files in PEM. `ca`: who signed the certificate of NATS; `cert` and `key`: what this side shows, if it has to. */
       tls: z

@@ -3,6 +3,7 @@ import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
 import { codeOf } from '../../core/lib/system-error.ts';
 import { AppError, isUnreachable, usageError } from '../../api/errors.ts';
+import { expandHome } from '../../core/config/paths.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { forLocale } from '../terminal/ascii.ts';
 import { addParameters, repeated } from './command.ts';
@@ -220,6 +221,7 @@ export async function runIn(
       Object.defineProperty(io, name, { value: forLocale(io[name], io.env) });
   const words = withVersion(argv);
   const program = await createProgram(io, commands, words);
+  program.hook('preAction', (_program, command) => expandPaths(command, io.env));
   const filter = jqFor(program, io);
   try {
     await program.parseAsync(withFleet(words), { from: 'user' });
@@ -234,6 +236,17 @@ export async function runIn(
 function exitCodeFor(error: unknown, json: boolean, io: CommandIo, options: GlobalOptions): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
   return interruption(error, io) ?? reportFailure(error, json, io.stderr, options);
+}
+
+/** Replaces `~` in the paths of options, which a shell leaves in `--data-dir=~/x`. */
+function expandPaths(command: Command, env: NodeJS.ProcessEnv): void {
+  const expanded = (text: string) => expandHome(text, env);
+  for (let at: Command | null = command; at; at = at.parent) {
+    const { dataDir, config, tokenFile } = at.opts<GlobalOptions>();
+    if (dataDir !== undefined) at.setOptionValue('dataDir', expanded(dataDir));
+    if (config !== undefined) at.setOptionValue('config', expanded(config));
+    if (tokenFile !== undefined) at.setOptionValue('tokenFile', tokenFile.map(expanded));
+  }
 }
 
 /** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. Returns how to wait for the output, and whether the expression failed. */

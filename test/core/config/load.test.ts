@@ -505,6 +505,32 @@ test('An unknown key of a server is refused with the key that was probably meant
   expect(refusal(listed('name = "a"\nur = "x"'))).toMatch(/mean "url"/);
 });
 
+test('Paths with ~ are in the home directory, relative ones of a file beside it, others in the working directory.', () => {
+  using home = tempDirectory('config');
+  const config = path.join(home.path, 'other.toml');
+  fs.writeFileSync(
+    config,
+    '[data]\nroot_dir = "~/data"\n[auth]\ntoken_file = "token"\n[worktrees]\nroot_dir = "trees"\n' +
+      '[providers.codex]\ncommand = "~/bin/codex"\nhome = "~"\n' +
+      '[providers.acp.agents.mine]\ncommand = "~/bin/mine"\nhome = "mine"\n',
+  );
+  const HOME = '/home/ada';
+  const { auth, data, worktrees, providers } = loadConfig({ config }, { HOME });
+  expect(data.root_dir).toBe('/home/ada/data');
+  expect(auth.token_file).toBe(path.join(home.path, 'token'));
+  expect(worktrees.root_dir).toBe(path.join(home.path, 'trees'));
+  expect(providers.codex).toMatchObject({ command: '/home/ada/bin/codex', home: HOME });
+  expect(providers.claude).toMatchObject({ command: 'claude', home: null });
+  expect(providers.acp?.agents).toMatchObject({
+    mine: { command: '/home/ada/bin/mine', home: path.join(home.path, 'mine') },
+  });
+  const env = { HOME, CADRE_WORKTREES_ROOT_DIR: 'here', CADRE_AUTH_TOKEN_FILE: '~/token' };
+  const given = loadConfig({ config, dataDir: 'data' }, env);
+  expect(given.worktrees.root_dir).toBe(path.resolve('here'));
+  expect(given.auth.token_file).toBe('/home/ada/token');
+  expect(given.data.root_dir).toBe(path.resolve('data'));
+});
+
 test('Relative paths of servers and of the fleet are resolved against the configuration file.', () => {
   using home = tempDirectory('config');
   const config = path.join(home.path, 'other.toml');

@@ -50,6 +50,11 @@ test('The root is the home directory of a user without an account and without HO
   expect(account).toHaveBeenCalledOnce();
 });
 
+test('Variables may name the home directory as ~.', () => {
+  expect(defaultConfigFile({ HOME, CADRE_CONFIG: '~/own.toml' })).toBe('/home/someone/own.toml');
+  expect(defaultDataDirectory({ HOME, CADRE_DATA_ROOT_DIR: '~/data' })).toBe('/home/someone/data');
+});
+
 test('An empty CADRE_CONFIG counts as unset.', () => {
   expect(defaultConfigFile({ HOME, CADRE_CONFIG: '' })).toBe(
     '/home/someone/.config/cadre/config.toml',

@@ -40,6 +40,19 @@ test('The command shows every key with its value, and with --origin its source.'
   expect(fs.existsSync(data)).toBe(false);
 });
 
+test('Options may name the home directory as ~, which a shell leaves after =.', async () => {
+  using home = tempDirectory();
+  fs.writeFileSync(path.join(home.path, 'own.toml'), '[log]\nlevel = "warn"\n');
+  const words = ['--data-dir=~/data', 'config', 'show', '--config=~/own.toml', '--json'];
+  const { json } = await runHere(home.path, words);
+  expect(json()).toEqual(
+    expect.arrayContaining([
+      { key: 'data.root_dir', value: path.join(home.path, 'data') },
+      { key: 'log.level', value: 'warn' },
+    ]),
+  );
+});
+
 test('The command masks secrets.', async () => {
   using home = tempDirectory();
   const toml =

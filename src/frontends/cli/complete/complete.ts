@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { defaultConfigFile } from '../../../core/config/paths.ts';
+import { defaultConfigFile, expandHome } from '../../../core/config/paths.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import type { CommandIo } from '../command-io.ts';
 import { isRecord, type Offer, recordOffers, type Get } from './records.ts';
@@ -79,10 +79,12 @@ async function valuesFor(
     const found = values.get(flag);
     return found === undefined ? undefined : [found];
   };
+  // The shell has not replaced ~ in the words that it completes.
+  const file = (flag: string) => only(flag)?.map((one) => expandHome(one, env));
   const options = {
     url: only('--url'),
-    tokenFile: only('--token-file'),
-    dataDir: values.get('--data-dir'),
+    tokenFile: file('--token-file'),
+    dataDir: file('--data-dir')?.[0],
     on: only('--on'),
   };
   const clients = await clientsOf(options, withoutConfig(env));
