@@ -1,3 +1,4 @@
+import type { UserInfo } from 'node:os';
 import path from 'node:path';
 
 /**
@@ -6,15 +7,20 @@ import path from 'node:path';
  */
 export function homeDirectory(env: NodeJS.ProcessEnv): string {
   const named = env.HOME ?? '';
-  return path.isAbsolute(named) ? named : homeOfAccount();
+  return path.isAbsolute(named) ? named : path.resolve('/', account()?.homedir ?? '');
 }
 
-function homeOfAccount(): string {
+/** Returns the name of the user's account; null if the user has none. */
+export function accountName(): string | null {
+  return account()?.username ?? null;
+}
+
+function account(): UserInfo<string> | null {
   // Loaded here, because most commands do not need it.
   const os = process.getBuiltinModule('node:os');
   try {
-    return path.resolve('/', os.userInfo().homedir);
+    return os.userInfo();
   } catch {
-    return '/';
+    return null;
   }
 }

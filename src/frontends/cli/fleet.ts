@@ -1,4 +1,3 @@
-import os from 'node:os';
 import type { Client } from '../../client/client.ts';
 import { RoutedClient } from '../../client/routed.ts';
 import { usable } from '../../client/addresses.ts';
@@ -6,6 +5,7 @@ import { type FleetUserAccess, fleetUserAccessOf } from '../../core/config/fleet
 import { loadConfig } from '../../core/config/load.ts';
 import { usageError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import { accountName } from '../../core/lib/home-directory.ts';
 import { newUuid, random } from '../../core/lib/ids.ts';
 import { configuration, type GlobalOptions } from './context.ts';
 
@@ -73,9 +73,6 @@ export async function readFleetUserAccess(
 
 /** The name of who types, as it can be part of a subject. */
 function userName(): string {
-  const name = os
-    .userInfo()
-    .username.replaceAll(/[^A-Za-z0-9_-]/g, '-')
-    .slice(0, 63);
+  const name = (accountName() ?? '').replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(0, 63);
   return /^[A-Za-z0-9]/.test(name) ? name : 'person';
 }

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { baseDirectory } from '../../../core/config/paths.ts';
 import { AppError, conflictError, unreachableError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
+import { accountName } from '../../../core/lib/home-directory.ts';
 import { version } from '../../../core/lib/self.ts';
 import { type Manager, Runner, type ServiceState } from './manager.ts';
 import { sealFor } from '../../service/sealed.ts';
@@ -141,8 +141,8 @@ async function propertiesOf(runner: Runner): Promise<Partial<Record<string, stri
 
 /** Without lingering, the services of a user end with their last session. */
 function lingering(): string | null {
-  const { username } = os.userInfo();
-  if (fs.existsSync(path.join('/var/lib/systemd/linger', username))) return null;
+  const name = accountName();
+  if (name === null || fs.existsSync(path.join('/var/lib/systemd/linger', name))) return null;
   return 'the service runs only while you are logged in: start it at boot with loginctl enable-linger';
 }
 
