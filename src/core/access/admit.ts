@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIPv6 } from 'node:net';
 import type { Endpoint } from '../../api/endpoint.ts';
 import { AppError } from '../../api/errors.ts';
 import type { TokenHolder } from './tokens.ts';
@@ -117,7 +118,8 @@ function hostsOf({ url, rawHeaders }: EnteringRequest['raw']): string[] {
 }
 
 function isAmong(allowed: readonly string[], name: string): boolean {
-  return allowed.some((one) => hostName(one) === name);
+  // A Host header has an IPv6 address in brackets, which a configuration may leave out.
+  return allowed.some((one) => hostName(isIPv6(one) ? `[${one}]` : one) === name);
 }
 
 /** Returns the name in a Host header, without its port, in lower case; null if it is not a host name. */

@@ -32,15 +32,21 @@ const hookUrl = z.string().superRefine((text, found) => {
 
 /** The address under which the page of links is reached: no more than a scheme and a host. */
 export const linkBase = z.string().superRefine((text, found) => {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const isPlain =
-    url !== null && /^https?:$/.test(url.protocol) && url.origin === text.replace(/\/$/, '');
-  if (!isPlain)
+  if (!URL.canParse(text) || !/^https?:\/\/[^/\\?#@\s]+\/?$/i.test(text))
     found.addIssue({
       code: 'custom',
       message: 'invalid address: expected https://HOST or http://HOST:PORT, without a path',
     });
 });
+
+/** The origin under which links to approvals are opened; null: as everything else. */
+export function linkOrigin({
+  link_base_url: base,
+}: {
+  link_base_url: string | null;
+}): string | null {
+  return base === null ? null : new URL(base).origin;
+}
 
 /** One of `[[hooks]]`. */
 export const hookSection = z

@@ -1,4 +1,5 @@
 import type { Hook } from '../../api/hooks.ts';
+import { linkOrigin } from '../../core/config/hooks-section.ts';
 import type { Supervisor } from '../../core/children/supervisor.ts';
 import { notFoundError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
@@ -72,7 +73,7 @@ async function loadHooks(base: Base, parts: HookParts) {
   const links = new ApprovalLinks({
     ...base,
     ...parts,
-    baseUrl: () => config.now.approvals.link_base_url?.replace(/\/$/, '') ?? address.url,
+    baseUrl: () => linkOrigin(config.now.approvals) ?? address.url,
     lifetimeMs: () => config.now.approvals.link_expires_ms,
   });
   const service = new HookService({

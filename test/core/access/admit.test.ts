@@ -105,6 +105,14 @@ test('A request with an allowed host, an allowed origin and the token is admitte
   expect(codeOf({ host: 'localhost' }, 'public')).toBe('welcome');
 });
 
+test('An allowed IPv6 address matches with and without brackets.', () => {
+  for (const one of ['2001:DB8::1', '[2001:db8::1]']) {
+    const headers = { host: '[2001:db8::1]:7433' };
+    const allowed = { ...rules, allowedHosts: () => [one] };
+    expect(() => assertAddressed({ headers, raw: rawOf(headers) }, allowed)).not.toThrow();
+  }
+});
+
 test('A request is checked for its host first, then for its origin, then for its token.', () => {
   const wrong = {
     host: 'evil.example',

@@ -505,6 +505,20 @@ test('An unknown key of a server is refused with the key that was probably meant
   expect(refusal(listed('name = "a"\nur = "x"'))).toMatch(/mean "url"/);
 });
 
+test.for([
+  ['https://box.example', true],
+  ['https://Box.example:443/', true],
+  ['http://[::1]:80', true],
+  ['https://box.example/path', false],
+  ['https://ada@box.example', false],
+  ['https://box.example?', false],
+  ['ftp://box.example', false],
+  ['box.example', false],
+] as const)('The base %s of links is valid: %s.', ([base, isValid]) => {
+  const parsed = configSchema.safeParse({ approvals: { link_base_url: base } });
+  expect(parsed.success).toBe(isValid);
+});
+
 test('Paths with ~ are in the home directory, relative ones of a file beside it, others in the working directory.', () => {
   using home = tempDirectory('config');
   const config = path.join(home.path, 'other.toml');

@@ -1,5 +1,6 @@
 import { hostName } from '../../../core/access/admit.ts';
 import type { TokenService } from '../../../core/access/tokens.ts';
+import { linkOrigin } from '../../../core/config/hooks-section.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { type HttpServer, createHttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../../core/lib/self.ts';
@@ -27,7 +28,7 @@ export function buildServer(
       holderOf: (secret) => tokens.holderOf(secret),
       sessionOf: (secret) => gateway.sessionTokens.sessionOf(secret),
       allowedHosts: () => allowedHosts(config.now),
-      linkOrigin: () => linkOrigin(config.now),
+      linkOrigin: () => linkOrigin(config.now.approvals),
       allowedOrigins: () => config.now.server.allowed_origins,
     },
     self: {
@@ -74,11 +75,6 @@ export function buildServer(
     gateway: gateway.service,
     idempotencyStore: storage.idempotencyStore,
   });
-}
-
-/** The origin under which links to approvals are opened; null: as everything else. */
-function linkOrigin({ approvals: { link_base_url: base } }: Config): string | null {
-  return base === null ? null : new URL(base).origin;
 }
 
 function allowedHosts({ server, public_base_url: base }: Config): string[] {
