@@ -22,6 +22,7 @@ import {
   type Reason,
   readMachineSettings,
   reasonOf,
+  reasonOfError,
 } from './reasons.ts';
 import { filterFor, hasFilter } from './seccomp.ts';
 
@@ -141,7 +142,7 @@ async function tryVariant(
   } catch (error) {
     // Without a descriptor, memory or space, nothing was found out.
     if (isShortage(error) || isNoRoom(error)) throw error;
-    return reasonOf((error as Error).message, await readMachine());
+    return reasonOfError(error, await readMachine());
   } finally {
     await fs.rm(scratch, { recursive: true, force: true });
   }

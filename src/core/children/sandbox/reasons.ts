@@ -12,6 +12,26 @@ export interface MachineSettings {
 export interface Reason {
   reason: string;
   help: string;
+  /** Whether the probe exceeded its time limit, so that a later one may find a sandbox. */
+  isTemporary?: true;
+}
+
+/** A part of a probe exceeded its time limit. */
+export class ProbeTimeout extends Error {
+  constructor(limitMs: number) {
+    super(`no answer within ${limitMs / 1000} s`);
+  }
+}
+
+/** Returns the reason for an error of a probe. */
+export function reasonOfError(error: unknown, machine: MachineSettings): Reason {
+  const { message } = error as Error;
+  if (!(error instanceof ProbeTimeout)) return reasonOf(message, machine);
+  return {
+    reason: `bubblewrap failed: ${message}`,
+    help: 'cadre tries again when a sandbox is needed; check the load of the machine',
+    isTemporary: true,
+  };
 }
 
 export function textOf({ reason, help }: Reason): string {

@@ -6,6 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { signal } from '../identity.ts';
 import { type BarrierCommand, startAtBarrier, startOf } from '../spawn-barrier.ts';
 import { probeSandbox, type ProbeOptions, type SandboxLevel } from './probe.ts';
+import { ProbeTimeout } from './reasons.ts';
 
 /** The time that a sandbox may take to start, in milliseconds. */
 const LIMIT_MS = 10_000;
@@ -49,6 +50,6 @@ async function runToEnd(
   // Processes that are left in the group may hold the pipes open.
   signal(-leader.pid, 'SIGKILL');
   const [stdout = '', stderr = ''] = await printed;
-  if (isLate) throw new Error(`no answer within ${LIMIT_MS / 1000} s`);
+  if (isLate) throw new ProbeTimeout(LIMIT_MS);
   return { stdout, stderr };
 }

@@ -50,7 +50,7 @@ const AGAIN_MS = 10_000;
 /** The age at which the facts about the files of the host are read again, in milliseconds. */
 const VIEW_MS = 10_000;
 
-/** Plans the sandboxes of children. A server probes its machine once. */
+/** Plans the sandboxes of children. A server probes its machine once, and again after failures. */
 export class Sandbox {
   readonly #deps: SandboxDependencies;
   #probed: Promise<SandboxLevel> | undefined;
@@ -355,20 +355,18 @@ export class Sandbox {
     this.#probedAt = clock.monotonic();
     const made = fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const probed = made.then(() => probe(this.#directory));
-    // An error says nothing about the machine, so the next child probes again.
-    probed.catch(() => (this.#probed = undefined));
-    const level = await probed;
-    this.#level = level;
+    const forget = () => (this.#probed = undefined);
+    // An error says nothing about the machine, so the next child probes again. After a time limit, a later one does.
+    probed.catch(forget);
+    const level = (this.#level = await probed);
+    if (level.level !== 'full' && level.isTemporary) clock.after(AGAIN_MS, forget);
     const detail = detailOf(level);
     if (level.level === 'full') logger.info({ level: level.level }, 'the sandbox is available');
     else if (level.level === 'partial') logger.warn({ detail }, 'the sandbox is only partial');
     else if (settings.mode === 'auto')
       logger.warn({ detail }, 'no sandbox is available: child processes run without a sandbox');
     else
-      logger.error(
-        { detail },
-        'no sandbox is available: child processes that require one are refused',
-      );
+      logger.error({ detail }, 'no sandbox is available: child processes that need it are refused');
     return level;
   }
 

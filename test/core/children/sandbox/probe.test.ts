@@ -6,12 +6,19 @@ import { Networks } from '../../../../src/core/children/sandbox/network/networks
 import type { BarrierCommand } from '../../../../src/core/children/spawn-barrier.ts';
 import { probeSandbox, type SandboxLevel } from '../../../../src/core/children/sandbox/probe.ts';
 import { probeThisMachine } from '../../../../src/core/children/sandbox/run-probe.ts';
-import { type MachineSettings, reasonOf } from '../../../../src/core/children/sandbox/reasons.ts';
+import {
+  type MachineSettings,
+  NO_FILTER,
+  ProbeTimeout,
+  reasonOf,
+  reasonOfError,
+} from '../../../../src/core/children/sandbox/reasons.ts';
 import { Sandbox } from '../../../../src/core/children/sandbox/sandbox.ts';
 import { configSchema } from '../../../../src/core/config/schema.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { silentLog } from '../../../../src/core/lib/log.ts';
 import { hasProc } from '../../../../src/core/lib/platform.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 const machine: MachineSettings = {
@@ -125,6 +132,35 @@ test('A probe that fails is repeated when a sandbox is needed again.', async () 
   });
   await expect(sandbox.describe('/work', undefined)).rejects.toThrow('EMFILE');
   expect(await sandbox.describe('/work', undefined)).toMatch(/^none: /);
+  expect(probe).toHaveBeenCalledTimes(2);
+});
+
+test('A probe that exceeded its time limit is repeated after a while.', async () => {
+  await using directory = tempDirectory('probe');
+  const probe = vi.fn<() => Promise<SandboxLevel>>();
+  const late = reasonOfError(new ProbeTimeout(10_000), machine);
+  expect(late.reason).toBe('bubblewrap failed: no answer within 10 s');
+  probe.mockResolvedValueOnce({ level: 'none', ...late });
+  probe.mockResolvedValue({
+    level: 'partial',
+    program: '/bwrap',
+    variant: { proc: 'new', filter: null },
+    ...NO_FILTER,
+  });
+  const clock = new ManualClock();
+  const sandbox = new Sandbox({
+    settings: configSchema.parse({ sandbox: { mode: 'auto' } }).sandbox,
+    paths: { home: '/', dataDirectory: directory.path, worktrees: '/', searchPath: '' },
+    networks: new Networks({ clock, searchPath: '', onProblem: () => undefined }),
+    probe,
+    clock,
+    logger: silentLog(),
+  });
+  for (let i = 0; i < 2; i++) expect(await sandbox.describe('/work', undefined)).toMatch(/^none: /);
+  expect(probe).toHaveBeenCalledTimes(1);
+  clock.advance(10_000);
+  for (let i = 0; i < 2; i++)
+    expect(await sandbox.describe('/work', undefined)).toMatch(/^partial: /);
   expect(probe).toHaveBeenCalledTimes(2);
 });
 

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import type { Clock } from '../../../lib/clock.ts';
 import { findProgram } from '../../../lib/find-program.ts';
 import { type Identity, isAlive } from '../../identity.ts';
+import { ProbeTimeout } from '../reasons.ts';
 import { CONNECT_INSIDE, LISTEN_INSIDE, selfCommand } from '../../../lib/self.ts';
 
 /** The time that the creation of a network may take, in milliseconds. */
@@ -242,6 +243,6 @@ async function receive(
     listening.push({ server: server as Server, accept });
     if (listening.length === ports.length) resolve(message.pid);
   });
-  using _limit = clock.after(LIMIT_MS, () => reject(new Error('it took too long')));
+  using _limit = clock.after(LIMIT_MS, () => reject(new ProbeTimeout(LIMIT_MS)));
   return await promise;
 }
