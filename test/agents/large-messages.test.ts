@@ -294,12 +294,12 @@ test('A message of claude that is nested too deeply is reported as too large.', 
   };
   const connection = new ClaudeConnection(child, {
     lines: new OutputLines({ sink: silentSink, child: null, save: () => null }),
-    onMessage: (message) => void made.push(...reader.read(message)),
+    onMessage: (message) => void made.push(reader.read(message)),
     onRequest: () => Promise.resolve(null),
     onUnknown: () => undefined,
   });
   expect(await connection.readProgress.ended).toBeNull();
-  expect(made).toMatchObject([{ type: 'notice', code: 'message_cut' }, { type: 'tool' }]);
+  expect(made.flat()).toMatchObject([{ type: 'notice', code: 'message_cut' }, { type: 'tool' }]);
 });
 
 /** Converts a request of an agent, for each adapter. */

@@ -51,10 +51,10 @@ test('Servers whose names differ only in characters that codex refuses are all g
   const names = ['my files', 'my.files', 'files'];
   const mcp_servers = names.map((name) => ({ type: 'stdio' as const, name, command: name }));
   await (await open({ mcp_servers })).run('x');
-  const { config } = agents[0]?.requests('thread/start')[0] as {
+  const [started] = (agents[0]?.requests('thread/start') ?? []) as {
     config: { mcp_servers: Record<string, Server> };
-  };
-  const { cadre: _own, ...others } = config.mcp_servers;
+  }[];
+  const { cadre: _own, ...others } = started?.config.mcp_servers ?? {};
   expect(others).toMatchObject({
     my_files: { command: 'my files' },
     my_files_2: { command: 'my.files' },
