@@ -19,7 +19,9 @@ const excluded = [
   /^test\/campaigns\/api\/clients\//,
 ];
 
-const pages = files('{*,docs/*,docs/{decisions,proof}/*,{src,test,bench,scripts,examples}/**/*}.md');
+const pages = files(
+  '{*,docs/*,docs/{decisions,proof}/*,{src,test,bench,scripts,examples}/**/*}.md',
+);
 const sources = files('{src,test,bench,scripts}/**/*.{ts,tsx,mjs,js}');
 const texts = [
   ...pages.flatMap((file) => textsOfMarkdown(file, readFileSync(file, 'utf8'))),
